@@ -19,7 +19,7 @@ from sidecar.values.endpoints import is_address
 from sidecar.values.text import quoted
 
 OPEN: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Paths that are answered by any name: probes and scrapers may. Such a client gets no hostname of the cluster:
+"""Paths that a client may ask for by any name, as probes and scrapers do. It gets no hostname of the cluster:
 of /readyz only the status."""
 _LOCALHOST: Final = "localhost"
 """Browsers resolve it to loopback themselves."""

@@ -9,9 +9,7 @@ one piece at a time over all clients: other tasks on the loop never wait for mor
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from time import perf_counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -34,8 +32,9 @@ from sidecar.admin.answers import (
     refusal,
 )
 from sidecar.admin.hosts import Asked, is_loopback, refusal_of_host, unknown_host
+from sidecar.admin.newest import Newest
 from sidecar.admin.page.assets import asset_routes
-from sidecar.loop.slices import SLICE
+from sidecar.admin.sending import Sender
 from sidecar.sockets.accepting import accept_connections
 from sidecar.sockets.descriptors import admin_share, descriptor_limit
 
@@ -43,13 +42,11 @@ __all__ = ["Readiness", "serve_admin"]
 
 HEAD_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 5
-SEND_SECONDS: Final = 10
-STREAM_SECONDS: Final = 60
-"""For a whole answer sent in pieces; each piece has SEND_SECONDS."""
+"""For the check of the readiness."""
+ROUTE_SECONDS: Final = 60
+"""For an answer that waits for something else."""
 LINGER_SECONDS: Final = 1
 MAXIMUM_HEAD: Final = 16_384
-MAXIMUM_STREAMS: Final = 64
-"""Answers in pieces at the same time, because each may keep its data in memory. Beyond this the oldest is cancelled."""
 _CHUNK: Final = 4_096
 
 _NO_ROUTES: Final[Mapping[str, Route]] = MappingProxyType({})
@@ -73,7 +70,7 @@ async def serve_admin(
     are those by which clients may ask (hosts.py).
     """
     resources = _Resources(readiness=readiness, registry=registry, page=page, routes=routes, names=names)
-    connections = _Newest(admin_share(descriptor_limit()))
+    connections = Newest(admin_share(descriptor_limit()))
 
     async def serve_one(stream: trio.SocketStream) -> None:
         with connections.one():
@@ -98,25 +95,6 @@ async def _accept(listener: trio.SocketListener, begin: Callable[[trio.SocketStr
         await accept_connections(listener, begin, name="admin")
 
 
-class _Newest:
-    """At most this many at the same time: one more cancels the oldest."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._scopes: dict[int, trio.CancelScope] = {}
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        with trio.CancelScope() as scope:
-            self._scopes[id(scope)] = scope
-            if len(self._scopes) > self._most:
-                self._scopes.pop(next(iter(self._scopes))).cancel()
-            try:
-                yield
-            finally:
-                self._scopes.pop(id(scope), None)
-
-
 class _Resources:
     def __init__(
         self,
@@ -132,9 +110,7 @@ class _Resources:
         self._registry = registry
         self._page = page
         self._routes = {**asset_routes(), **routes}
-        self.streams = _Newest(MAXIMUM_STREAMS)
-        self.turn = trio.Lock()
-        """Held while a piece of a large answer is made."""
+        self.sender = Sender()
         self.paths = frozenset({"/", "/healthz", "/readyz", "/metrics", *self._routes})
 
     async def answer(self, path: str, query: Mapping[str, str], accept: str, *, detailed: bool) -> Answer:
@@ -143,7 +119,7 @@ class _Resources:
             answer = self._routes[path](query)
             if isinstance(answer, Answer):
                 return answer
-            with trio.fail_after(STREAM_SECONDS):
+            with trio.fail_after(ROUTE_SECONDS):
                 return await answer
         if path == "/readyz":
             return readiness_answer(await self._ask_readiness(), detailed=detailed)
@@ -165,13 +141,17 @@ async def _serve_connection(stream: trio.SocketStream, resources: _Resources) ->
             with trio.fail_after(HEAD_SECONDS):
                 request = await _receive_request(stream, http)
         except h11.RemoteProtocolError as error:
-            await _send(stream, http, Answer(error.error_status_hint, b"This is not an HTTP request.\n"), resources)
+            await resources.sender.send(
+                stream, http, Answer(error.error_status_hint, b"This is not an HTTP request.\n")
+            )
+            await _linger(stream)
             return
         if request is not None:
             asked = _asked(request, stream)
             detailed = unknown_host(asked, resources.names) is None
             answer = refusal_of_host(asked, resources.names) or await _answer(request, resources, detailed=detailed)
-            await _send(stream, http, answer, resources, with_body=request.method != b"HEAD")
+            await resources.sender.send(stream, http, answer, with_body=request.method != b"HEAD")
+            await _linger(stream)
 
 
 async def _receive_request(stream: trio.SocketStream, http: h11.Connection) -> h11.Request | None:
@@ -214,66 +194,6 @@ async def _answer(request: h11.Request, resources: _Resources, *, detailed: bool
         log.exception("admin resource failed", path=path)
         return Answer(500, b"This failed; the log says why.\n")
     return not_modified(answer, headers.get(b"if-none-match", ""))
-
-
-async def _send(
-    stream: trio.SocketStream, http: h11.Connection, answer: Answer, resources: _Resources, *, with_body: bool = True
-) -> None:
-    head = http.send(h11.Response(status_code=answer.status, headers=list(_headers_of(answer).items()))) or b""
-    if isinstance(answer.body, bytes):
-        body = http.send(h11.Data(data=answer.body)) or b"" if with_body else b""
-        with trio.fail_after(SEND_SECONDS):
-            await stream.send_all(head + body + (http.send(h11.EndOfMessage()) or b""))
-            await stream.send_eof()
-    else:
-        with resources.streams.one(), trio.fail_after(STREAM_SECONDS):
-            await _send_pieces(stream, http, head, answer.body if with_body else iter(()), resources.turn)
-    await _linger(stream)
-
-
-def _headers_of(answer: Answer) -> dict[str, str]:
-    has_content = answer.status != 304  # noqa: PLR2004  # Not Modified, which has neither content nor its length
-    headers = {
-        **({"Content-Type": answer.content_type} if has_content else {}),
-        # Answers must be requested again each time; a client may keep one with a tag to revalidate it.
-        "Cache-Control": "no-cache" if "ETag" in answer.headers else "no-store",
-        "X-Content-Type-Options": "nosniff",
-        "Connection": "close",
-        **answer.headers,
-    }
-    # Without a length h11 sends chunks, so a client can tell a complete answer from a truncated one.
-    return headers | (
-        {"Content-Length": str(len(answer.body))} if isinstance(answer.body, bytes) and has_content else {}
-    )
-
-
-async def _send_pieces(
-    stream: trio.SocketStream, http: h11.Connection, head: bytes, pieces: Iterator[bytes], turn: trio.Lock
-) -> None:
-    octets = head
-    while True:
-        # trio hands the lock over in the order of requests, and each time lets other tasks run in between.
-        async with turn:
-            piece = _next_piece(pieces)
-        if piece is None:
-            break
-        octets += http.send(h11.Data(data=piece)) or b""
-        if piece:
-            with trio.fail_after(SEND_SECONDS):
-                await stream.send_all(octets)
-            octets = b""
-    with trio.fail_after(SEND_SECONDS):
-        await stream.send_all(octets + (http.send(h11.EndOfMessage()) or b""))
-        await stream.send_eof()
-
-
-def _next_piece(pieces: Iterator[bytes]) -> bytes | None:
-    """The next piece that is not empty, or an empty one if the slice ends first; None at the end."""
-    end = perf_counter() + SLICE
-    piece = next(pieces, None)
-    while piece == b"" and perf_counter() < end:
-        piece = next(pieces, None)
-    return piece
 
 
 async def _linger(stream: trio.SocketStream) -> None:

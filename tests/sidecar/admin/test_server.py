@@ -1,4 +1,4 @@
-"""The admin server, and the answers of answers.py, on real loopback sockets, with clients of every kind."""
+"""The admin server, with answers.py, sending.py and newest.py, on real loopback sockets, with clients of every kind."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import trio
 import trio.testing
 from prometheus_client import CollectorRegistry, Counter
 
+from sidecar.admin import sending
 from sidecar.admin import server as admin
 from sidecar.admin.answers import JSON, Answer, page_answer
 from sidecar.admin.server import Readiness, serve_admin
@@ -196,7 +197,7 @@ async def test_a_page_that_takes_steps_comes_when_it_is_made() -> None:
 
 async def test_those_who_ask_for_much_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """What else runs on the loop waits for one slice, and not for one of each client."""
-    monkeypatch.setattr(admin, "SLICE", 0)
+    monkeypatch.setattr(sending, "SLICE", 0)
     async with served() as world, trio.open_nursery() as nursery:
         for number in (1_000, 1_001, 1_002):
             nursery.start_soon(world.get, f"/steps?number={number}")
@@ -206,7 +207,7 @@ async def test_those_who_ask_for_much_take_turns(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_of_too_many_large_answers_the_oldest_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin, "MAXIMUM_STREAMS", 2)
+    monkeypatch.setattr(sending, "MAXIMUM_STREAMS", 2)
     async with served() as world, await world.connect() as oldest:
         await oldest.send_all(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert await oldest.receive_some(1) == b"H"
@@ -253,7 +254,7 @@ async def test_others_are_served_while_a_large_answer_is_sent() -> None:
 
 
 async def test_an_answer_without_end_is_cut_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin, "STREAM_SECONDS", 0.05)
+    monkeypatch.setattr(sending, "STREAM_SECONDS", 0.05)
     async with served() as world, await world.connect() as stream:
         await stream.send_all(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
         last = b""
@@ -316,7 +317,7 @@ async def test_an_answer_that_takes_its_time_is_waited_for_and_others_are_served
 
 
 async def test_an_answer_that_never_comes_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin, "STREAM_SECONDS", 0.05)
+    monkeypatch.setattr(admin, "ROUTE_SECONDS", 0.05)
     async with served() as world:
         assert (await world.get("/slow?seconds=1000"))[0] == 500
 
@@ -413,7 +414,7 @@ async def test_a_head_that_drips_is_cut_at_the_deadline(monkeypatch: pytest.Monk
 
 
 async def test_a_reader_that_does_not_read_is_cut_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin, "SEND_SECONDS", 0.05)
+    monkeypatch.setattr(sending, "SEND_SECONDS", 0.05)
     async with served() as world, await world.connect() as stream:
         world.page = "x" * 50_000_000
         await stream.send_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")

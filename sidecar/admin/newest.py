@@ -1,0 +1,31 @@
+"""A bound on what is open at the same time, which nobody can fill for good.
+
+The law: one more than the most cancels the oldest, so a newcomer always gets in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import trio
+
+
+class Newest:
+    """At most this many at the same time: one more cancels the oldest."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._scopes: dict[int, trio.CancelScope] = {}
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Hold one place; the block is cancelled, and left, when a newcomer needs it."""
+        with trio.CancelScope() as scope:
+            self._scopes[id(scope)] = scope
+            if len(self._scopes) > self._most:
+                self._scopes.pop(next(iter(self._scopes))).cancel()
+            try:
+                yield
+            finally:
+                self._scopes.pop(id(scope), None)
