@@ -152,7 +152,7 @@ async def test_while_it_drains_the_relay_is_not_ready(tmp_path: Path) -> None:
             await until(lambda: relay.said("draining"))
             host, port = relay.admin.split(":")
             async with await trio.open_tcp_stream(host, int(port)) as admin:
-                await admin.send_all(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                await admin.send_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                 answer = b"".join([bytes(part) async for part in admin])
             assert answer.startswith(b"HTTP/1.1 503")
             assert answer.endswith(b"stopping\n")
