@@ -26,7 +26,7 @@ RESTART_SECONDS: Final = 30.0
 def no_lookup_is_lost(stage: Stage) -> None:
     """A rolling restart of dnsproxy under load: no lookup of 100,000 is lost, and two at most are answered late.
 
-    Seen in three of eleven restarts, one lookup each: CoreDNS had no reply for 2 s. Probably the reply was on its way
+    Seen in some restarts, one lookup each: CoreDNS had no reply for 2 s. Probably the reply was on its way
     when kube-proxy deleted CoreDNS's flow to the pod that left; not shown by a capture yet.
     """
     words = [CLUSTER_DNS, "apps.example.org", stage.relay_address(), str(LOOKUPS)]
