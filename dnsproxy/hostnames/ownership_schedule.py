@@ -2,7 +2,7 @@
 
 The law: pure; three queues take turns, so that no number of names in one starves the others: new names, names to look
 up again at a set time, and all names, once per round. In each the namespaces take turns. A full one, which has all the
-lookups that it may have, delays no other: a round begins at its time, whoever has names left of the last one.
+lookups that it may have, delays no other: a round begins at its time, even if names of the last one are left.
 """
 
 from __future__ import annotations

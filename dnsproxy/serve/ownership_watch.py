@@ -150,7 +150,7 @@ class OwnershipWatch:
     def _is_outdated(self, hostname: str, claims: list[Claim]) -> bool:
         """Whether the answer is for claims that have changed since; never twice in a row for one hostname.
 
-        Otherwise whoever changes an object all the time would keep the verdict from the name of another.
+        Otherwise a tenant that changes an object all the time would keep the verdict from the name of another.
         """
         if hostname in self._outdated or objects_of(self._registry, hostname) == claims:
             return False
