@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import yaml
 
+from tests.kit.allowed import wait_until_allowed
 from tests.kit.apiserver import ApiServer
 
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
@@ -32,7 +33,7 @@ def cluster_role(rules: Rules) -> Manifest:
 
 
 def create_account(server: ApiServer, namespace: str, name: str, roles: Iterable[Manifest]) -> str:
-    """Create a ServiceAccount that is bound to only these roles. Returns its token."""
+    """Create a ServiceAccount that has only these roles, and wait until it has them. Returns its token."""
     accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
     server.request("POST", accounts, {"metadata": {"name": name}})
     for one in roles:
@@ -60,3 +61,5 @@ def _bind(server: ApiServer, subject: Mapping[str, str], role: Manifest) -> None
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
     binding = {"metadata": metadata, "subjects": [dict(subject)], "roleRef": reference}
     server.request("POST", f"{folder}/{kind.lower()}bindings", binding)
+    account = (subject["name"], subject["namespace"])
+    wait_until_allowed(server.request, account, role["rules"], namespace=namespace or "")

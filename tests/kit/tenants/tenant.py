@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from tests.deploy.putting import path_of
 from tests.kit.accounts import RBAC
+from tests.kit.allowed import wait_until_allowed
 from tests.kit.apiserver import ingress
 from tests.kit.tenants.session import Session
 
@@ -28,6 +29,12 @@ GATEWAY_RIGHTS: Final = {
         }
     ],
 }
+SHOWN_BY: Final = (
+    {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": ["get"]},
+    {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": ["create"]},
+    {"apiGroups": ["gateway.networking.k8s.io"], "resources": ["gateways"], "verbs": ["create"]},
+)
+"""One right of each role in `EDIT`, which the API server grants some time after the binding."""
 ALLOWED_LABEL: Final = {"switchback.dev/annotations": "allowed"}
 
 
@@ -85,6 +92,7 @@ def create_tenant(server: Session, namespace: str, *, labels: Mapping[str, str] 
     server.request("POST", accounts, {"metadata": {"name": "tenant"}})
     for role in EDIT:
         bind(server, namespace, role, account=("tenant", namespace))
+    wait_until_allowed(server.request, ("tenant", namespace), SHOWN_BY, namespace=namespace)
     token = server.request("POST", f"{accounts}/tenant/token", {"spec": {}})["status"]["token"]
     return Tenant(server, namespace, str(token))
 
