@@ -110,7 +110,9 @@ def joined_networks(*, services: Sequence[str], own: Sequence[str] = ()) -> Iter
             _add_ipv6(networks)
         for network, addresses in ((node, services), (pod, own)):
             for address in addresses:
-                network.ip("addr", "add", f"{address}/{128 if ':' in address else 32}", "dev", "lo")
+                # Without `nodad` the kernel lets nobody bind the address until a queue of its own got to it.
+                length, *flags = ("128", "nodad") if ":" in address else ("32",)
+                network.ip("addr", "add", f"{address}/{length}", "dev", "lo", *flags)
         yield networks
 
 

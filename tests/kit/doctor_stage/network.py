@@ -50,7 +50,8 @@ def build(network: Network) -> None:
     for address in (DNS_ADDRESS, DNSPROXY, PUBLIC_DNS, *(server.ipv4 for server in Server)):
         network.ip("addr", "add", f"{address}/32", "dev", "lo")
     for server in Server:
-        network.ip("addr", "add", f"{server.ipv6}/128", "dev", "lo")
+        # Without `nodad` the kernel lets nobody bind the address until a queue of its own got to it.
+        network.ip("addr", "add", f"{server.ipv6}/128", "dev", "lo", "nodad")
 
 
 def set_ipv6(network: Network, *, on: bool) -> None:
