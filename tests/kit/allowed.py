@@ -6,9 +6,11 @@ bindings by a watch of its own: a call directly after the binding was created ca
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
+
+from tests.kit.polling import poll_until
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 SECONDS: Final = 60.0
@@ -20,11 +22,8 @@ Rule = Mapping[str, Any]
 
 def wait_until_allowed(request: Request, account: tuple[str, str], rules: Iterable[Rule], *, namespace: str) -> None:
     """Wait until an account `(name, namespace)` may do what `rules` say in a namespace; "" means in all of them."""
-    deadline = time.monotonic() + SECONDS
     for asked in reviews(account, rules, namespace=namespace):
-        while not request("POST", REVIEWS, {"spec": asked})["status"]["allowed"]:
-            assert time.monotonic() < deadline, f"never granted: {asked}"
-            time.sleep(0.01)
+        poll_until(partial(_is_allowed, request, asked), f"granted: {asked}", seconds=SECONDS)
 
 
 def reviews(account: tuple[str, str], rules: Iterable[Rule], *, namespace: str) -> Iterator[dict[str, Any]]:
@@ -36,6 +35,10 @@ def reviews(account: tuple[str, str], rules: Iterable[Rule], *, namespace: str) 
     }
     for rule in rules:
         yield {**subject, **_attributes(rule, namespace)}
+
+
+def _is_allowed(request: Request, asked: Mapping[str, Any]) -> bool:
+    return bool(request("POST", REVIEWS, {"spec": asked})["status"]["allowed"])
 
 
 def _attributes(rule: Rule, namespace: str) -> dict[str, Any]:

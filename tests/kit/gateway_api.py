@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from tests.kit.apiserver import TOKEN, ApiServer
+from tests.kit.polling import poll_until
 from tests.kit.programs import program
 
 GROUP: Final = "gateway.networking.k8s.io"
@@ -41,10 +41,11 @@ def remove_crds(server: ApiServer, resources: Iterable[str] = RESOURCES) -> None
     paths = [path for path in paths if _status(server, path) == http.client.OK]
     for path in paths:
         server.request("DELETE", path)
-    deadline = time.monotonic() + _SECONDS
-    while any(_status(server, path) == http.client.OK for path in paths):
-        assert time.monotonic() < deadline, "the definitions still exist"
-        time.sleep(0.05)
+    poll_until(
+        lambda: all(_status(server, path) != http.client.OK for path in paths),
+        "the definitions are gone",
+        seconds=_SECONDS,
+    )
 
 
 def delete_all(server: ApiServer) -> None:
@@ -120,10 +121,12 @@ def _path(resource: str, namespace: str) -> str:
 
 
 def _wait_until(server: ApiServer, resource: str, version: str, *, is_served: bool) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while (_status(server, f"/apis/{GROUP}/{version}/{resource}") == http.client.OK) != is_served:
-        assert time.monotonic() < deadline, f"{resource} {version}: served is not {is_served}"
-        time.sleep(0.05)
+    path = f"/apis/{GROUP}/{version}/{resource}"
+    poll_until(
+        lambda: (_status(server, path) == http.client.OK) == is_served,
+        f"{resource} {version}: served is {is_served}",
+        seconds=_SECONDS,
+    )
 
 
 def _status(server: ApiServer, path: str) -> int:

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from dnsproxy.publish.externaldns.manifests import Kind
 from tests.kit.accounts import create_account, role, write_kubeconfig
 from tests.kit.apiserver import TOKEN, ApiServer, running_apiserver
 from tests.kit.launched import ROOT
+from tests.kit.polling import poll_until
 from tests.kit.programs import program
 from tests.kit.publications import publication
 
@@ -122,10 +122,8 @@ def define_dnsendpoint(server: ApiServer) -> None:
     if _ask(server, "GET", f"{CRDS}/{DEFINITION}")[0] != http.client.OK:
         status, answer = _ask(server, "POST", CRDS, manifest.read_bytes())
         assert status == http.client.CREATED, answer
-    deadline = time.monotonic() + SECONDS
-    while _ask(server, "GET", "/apis/externaldns.k8s.io/v1alpha1/dnsendpoints")[0] != http.client.OK:
-        assert time.monotonic() < deadline, "DNSEndpoint is not served"
-        time.sleep(0.05)
+    served = "/apis/externaldns.k8s.io/v1alpha1/dnsendpoints"
+    poll_until(lambda: _ask(server, "GET", served)[0] == http.client.OK, "DNSEndpoint is served", seconds=SECONDS)
 
 
 def _ask(server: ApiServer, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:

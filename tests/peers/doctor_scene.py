@@ -7,7 +7,6 @@ controller's ClusterIP and on the load balancer's address, as if kube-proxy shor
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.coredns import answering, running_coredns
 from tests.kit.manifest_cluster import manifests, pick
 from tests.kit.nginx import nginx_expecting_proxy
+from tests.kit.polling import poll_until
 from tests.kit.ports import free_port, free_ports
 from tests.kit.relays import relay_to
 from tests.kit.serve_process import Serving, serving
@@ -154,11 +154,8 @@ def running_scene(folder: Path) -> Iterator[Scene]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Poll for a condition that has no event."""
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not become true in time"
-        time.sleep(0.05)
+    """Poll for a condition of the scene."""
+    poll_until(condition, "the condition", seconds=SECONDS)
 
 
 def _made(folder: Path) -> Path:

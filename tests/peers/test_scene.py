@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from tests.conftest import refuse
 from tests.kit.apiserver import ApiServer, apiserver
 from tests.kit.coredns import CoreDns, running_coredns
 from tests.kit.nginx import Nginx, nginx_expecting_proxy
+from tests.kit.polling import poll_until
 from tests.kit.ports import free_port
 from tests.kit.programs import program
 
@@ -118,10 +118,7 @@ class Scene:
 
 
 def eventually(condition: Callable[[], object], *, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not become true in time"
-        time.sleep(0.02)
+    poll_until(condition, "the condition", seconds=seconds)
 
 
 @contextmanager

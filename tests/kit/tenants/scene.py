@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -23,6 +22,7 @@ from tests.deploy.putting import put
 from tests.kit import gateway_api
 from tests.kit.accounts import RBAC
 from tests.kit.apiserver import ingress, running_apiserver
+from tests.kit.polling import poll_until
 from tests.kit.serve_process import Serving, serving
 from tests.kit.tenants.owner import Watch, watching
 from tests.kit.tenants.public_dns import BALANCER, OTHER_BALANCER, Answer, answer_of, running_public_dns
@@ -129,10 +129,7 @@ class Scene:
 
     def wait(self, condition: Callable[[], bool], what: str) -> None:
         """Poll until a condition holds; each round waits for the replies of the servers. Fails after SECONDS."""
-        deadline = time.monotonic() + SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, f"waited in vain: {what}"
-            time.sleep(0.02)
+        poll_until(condition, what, seconds=SECONDS)
 
     def wait_for(self, name: str, address: str) -> None:
         """Poll until every server answers a name with this address."""
