@@ -61,6 +61,12 @@ class Network:
         with self.entered():
             subprocess.run([program("ip"), *arguments], check=True)
 
+    def own(self, address: str) -> None:
+        """Give the network an address on its loopback interface, which can be bound at once."""
+        # An IPv6 address is tentative without `nodad`: on a busy machine it cannot be bound for a while.
+        length, *flags = ("128", "nodad") if ":" in address else ("32",)
+        self.ip("addr", "add", f"{address}/{length}", "dev", "lo", *flags)
+
     @property
     def _file(self) -> Path:
         return Path(f"/proc/{self.holder.pid}/ns/net")
@@ -92,7 +98,7 @@ class Networks:
             yield
         finally:
             self.node.ip("route", "del", "blackhole", address)
-            self.node.ip("addr", "add", f"{address}/32", "dev", "lo")
+            self.node.own(address)
 
 
 @contextmanager
@@ -110,9 +116,7 @@ def joined_networks(*, services: Sequence[str], own: Sequence[str] = ()) -> Iter
             _add_ipv6(networks)
         for network, addresses in ((node, services), (pod, own)):
             for address in addresses:
-                # Without `nodad` the kernel lets nobody bind the address until a queue of its own got to it.
-                length, *flags = ("128", "nodad") if ":" in address else ("32",)
-                network.ip("addr", "add", f"{address}/{length}", "dev", "lo", *flags)
+                network.own(address)
         yield networks
 
 

@@ -48,10 +48,9 @@ def build(network: Network) -> None:
         network.ip("link", "set", device, "up")
     network.ip("route", "add", "default", "dev", _DEVICE)
     for address in (DNS_ADDRESS, DNSPROXY, PUBLIC_DNS, *(server.ipv4 for server in Server)):
-        network.ip("addr", "add", f"{address}/32", "dev", "lo")
+        network.own(address)
     for server in Server:
-        # Without `nodad` the kernel lets nobody bind the address until a queue of its own got to it.
-        network.ip("addr", "add", f"{server.ipv6}/128", "dev", "lo", "nodad")
+        network.own(server.ipv6)
 
 
 def set_ipv6(network: Network, *, on: bool) -> None:
