@@ -1,6 +1,6 @@
-"""A bound on what is open at the same time, which nobody can fill for good.
+"""A limit on what is open at the same time: a newcomer takes the place of the oldest.
 
-The law: one more than the most cancels the oldest, so a newcomer always gets in.
+The law: one more than the most cancels the oldest, so clients that stay cannot keep others out.
 """
 
 from __future__ import annotations

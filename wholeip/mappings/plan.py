@@ -158,7 +158,7 @@ class _Planner:
         )
 
     def report_several(self, service: ManagedService, version: int) -> None:
-        """Report which of several pods has the address, if one has it: a refused or taken address is nobody's."""
+        """Report which of several pods has the address; a refused or taken address belongs to none of them."""
         ready = self.pods.get(service.key, {}).get(version, _NO_PODS).ready
         holder = next((one.endpoint for one in self.mappings if one.address.version == version), None)
         if holder is not None and len(ready) > 1:
