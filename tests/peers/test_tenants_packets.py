@@ -25,6 +25,9 @@ SECONDS: Final = 30
 FORGED: Final = b"PROXY TCP4 198.51.100.9 192.0.2.1 4711 443\r\n"
 FORGED_2: Final = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes((198, 51, 100, 9, 192, 0, 2, 1)) + b"\x12\x67\x01\xbb"
 
+UNDECIDED: Final = 4
+"""A header is known by its fifth octet; those before flow, because a client of another protocol may wait after them."""
+
 
 @dataclass(frozen=True)
 class Relay:
@@ -98,22 +101,23 @@ def test_without_a_header_of_ours_a_client_cannot_write_one(tmp_path: Path, line
         except (ConnectionResetError, BrokenPipeError):
             ended = b""
         assert ended == b""
-        assert arrived(relay.backend, line) == b""
+        may_flow = b"" if pieces == "whole" else line[:UNDECIDED]
+        assert may_flow.startswith(arrived(relay.backend))
 
 
-def arrived(backend: socket.socket, line: bytes) -> bytes:
-    """What the backend got of a header, once the relay has closed the client's connection."""
+def arrived(backend: socket.socket) -> bytes:
+    """Everything that the backend got, once the relay has closed the client's connection."""
     backend.settimeout(0)
     try:
         accepted, _ = backend.accept()
     except BlockingIOError:
         return b""
-    with accepted:
+    octets = b""
+    with accepted, suppress(ConnectionResetError):
         accepted.settimeout(SECONDS)
-        try:
-            return accepted.recv(len(line))
-        except ConnectionResetError:
-            return b""
+        while part := accepted.recv(4096):
+            octets += part
+    return octets
 
 
 def read_from(backend: socket.socket) -> bytes:
