@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import trio
@@ -30,6 +31,8 @@ NOT_WAITED: Final = 2.0
 """Seconds that CoreDNS waits for one server: a faster reply did not wait for a dead or hanging one."""
 LATE: Final = 2.5
 """Seconds after which a reply is late: CoreDNS waits two for one server before it asks the next."""
+LATE_TWICE: Final = 2 * LATE
+"""The same for a question whose datagram to the next server was lost as well."""
 _PROGRAMS: Final = 4
 """The programs on the path of a question: this test, CoreDNS, dnsproxy and the upstream. Each may be scheduled late."""
 _HEARTBEAT: Final = 0.05
@@ -66,6 +69,20 @@ def answered_at_once_with(address: str) -> Callable[[Outcome], bool]:
     return lambda outcome: answered_with(address)(outcome) and outcome.seconds < NOT_WAITED
 
 
+def dropped_datagrams() -> int:
+    """The datagrams that the kernel dropped since it started: at full sockets of this network, at a full processor.
+
+    Each costs a lookup the wait for one server, whatever the programs on its path do.
+    """
+    names, counts = (
+        line.split() for line in Path("/proc/net/snmp").read_text().splitlines() if line.startswith("Udp:")
+    )
+    full_sockets = int(counts[names.index("InErrors")])
+    # Hexadecimal, one line for each processor; the second field counts the drops.
+    processors = Path("/proc/net/softnet_stat").read_text().splitlines()
+    return full_sockets + sum(int(line.split()[1], 16) for line in processors)
+
+
 @dataclass
 class Tally:
     """All outcomes so far."""
@@ -73,6 +90,8 @@ class Tally:
     outcomes: list[Outcome] = field(default_factory=list)
     lag: float = 0.0
     """The longest delay of our own schedule by the machine, in seconds."""
+    dropped_before: int = field(default_factory=dropped_datagrams)
+    """As of dropped_datagrams() at the beginning."""
     _news: trio.Event = field(default_factory=trio.Event)
 
     def note(self, outcome: Outcome) -> None:
@@ -91,6 +110,11 @@ class Tally:
         """The number of each result, for names of the table or for the others."""
         return Counter(outcome.said for outcome in self.outcomes if outcome.in_table == in_table)
 
+    @property
+    def dropped(self) -> int:
+        """The datagrams that the kernel dropped since the beginning, anybody's."""
+        return dropped_datagrams() - self.dropped_before
+
     def late(self) -> list[Outcome]:
         """Replies slower than the contract allows; delays of the whole machine are subtracted."""
         return [outcome for outcome in self.outcomes if outcome.seconds > LATE + _PROGRAMS * self.lag]
@@ -101,7 +125,8 @@ class Tally:
             f"{len(seconds)} questions; in the table: {dict(self.said(in_table=True))}; "
             f"outside: {dict(self.said(in_table=False))}; "
             f"median {seconds[len(seconds) // 2] * 1000:.1f} ms, slowest {seconds[-1]:.2f} s; "
-            f"machine late by {self.lag:.2f} s"
+            f"machine late by {self.lag:.2f} s; datagrams that the kernel dropped meanwhile, anybody's: "
+            f"{self.dropped}"
         )
 
 

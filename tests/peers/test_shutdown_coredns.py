@@ -21,7 +21,7 @@ from tests.dnsproxy.corefile.shapes import NEWEST, installed
 from tests.kit.coredns import CoreDns, answering, running_coredns
 from tests.kit.ports import free_port
 from tests.kit.serve_process import Serving, serving
-from tests.peers.steady import TABLE_SUFFIX, Tally, answered_at_once_with, answered_with, asking
+from tests.peers.steady import LATE_TWICE, TABLE_SUFFIX, Tally, answered_at_once_with, answered_with, asking
 
 pytestmark = pytest.mark.peer("coredns")
 
@@ -70,12 +70,18 @@ async def scene(folder: Path, *, ports: int = 1) -> AsyncIterator[Scene]:
         yield Scene(front, ours, upstream, folder, stack)
 
 
-def check(tally: Tally, *, answers: set[str]) -> None:
-    """Nothing lost, nothing late, nothing wrong; `answers` are the correct ones for names of the table."""
+def check(tally: Tally, *, answers: set[str], hung: bool = False) -> None:
+    """Nothing lost, nothing late, nothing wrong; `answers` are the correct ones for names of the table.
+
+    `hung`: a server that goes on forwards all its queued queries at once. If that fills the socket of the original
+    resolver, a question that CoreDNS asks there in the same moment is dropped, and waits once more.
+    """
     print(tally)  # noqa: T201  # the count of failures, to be seen with -rP
     assert set(tally.said(in_table=True)) == answers
     assert set(tally.said(in_table=False)) == {PUBLIC}
-    assert tally.late() == []
+    late = tally.late()
+    assert late == [] or (hung and len(late) <= tally.dropped)
+    assert [outcome for outcome in late if outcome.seconds > LATE_TWICE] == []
 
 
 async def test_sigterm_under_load_costs_no_answer_and_ends_with_0(tmp_path: Path) -> None:
@@ -129,7 +135,7 @@ async def test_a_server_that_hangs_costs_no_answer_and_is_asked_again_when_it_go
             await tally.wait_for(50, answered_at_once_with(FIRST))
             # The replies to its queued queries came too late, and did no harm.
             assert ours.process.poll() is None
-        check(tally, answers={FIRST, PUBLIC})
+        check(tally, answers={FIRST, PUBLIC}, hung=True)
 
 
 async def test_a_server_that_hangs_again_and_again_costs_no_answer(tmp_path: Path) -> None:
@@ -141,7 +147,7 @@ async def test_a_server_that_hangs_again_and_again_costs_no_answer(tmp_path: Pat
                 await trio.to_thread.run_sync(ours.hang)
                 await tally.wait_for(1, answered_with(PUBLIC))
                 ours.resume()
-        check(tally, answers={FIRST, PUBLIC})
+        check(tally, answers={FIRST, PUBLIC}, hung=True)
 
 
 async def test_without_dnsproxy_from_the_start_every_name_resolves(tmp_path: Path) -> None:
