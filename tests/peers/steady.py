@@ -119,6 +119,16 @@ class Tally:
         """Replies slower than the contract allows; delays of the whole machine are subtracted."""
         return [outcome for outcome in self.outcomes if outcome.seconds > LATE + _PROGRAMS * self.lag]
 
+    def late_after_a_hang(self) -> list[Outcome]:
+        """The same after a server hung: drops that the kernel counted explain as many second waits.
+
+        A server that goes on forwards all its queued queries at once. If they fill the original resolver's socket, a
+        question that CoreDNS asks there in the same moment is dropped, and waits once more.
+        """
+        late = self.late()
+        too_late = [outcome for outcome in late if outcome.seconds > LATE_TWICE + _PROGRAMS * self.lag]
+        return too_late if len(late) <= self.dropped else late
+
     def __str__(self) -> str:
         seconds = sorted(outcome.seconds for outcome in self.outcomes)
         return (

@@ -52,11 +52,11 @@ async def during(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
 
 
 def check(tally: Tally) -> None:
-    """Nothing lost, nothing wrong, nothing late."""
+    """Nothing lost, nothing wrong, nothing late; the server goes on after most of these faults."""
     print(tally)  # noqa: T201  # the count of failures, to be seen with -rP
     assert set(tally.said(in_table=False)) == {PUBLIC}
     assert set(tally.said(in_table=True)) <= {RELAY, PUBLIC}
-    assert tally.late() == []
+    assert tally.late_after_a_hang() == []
 
 
 @pytest.mark.parametrize(
