@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import urllib.request
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -22,6 +24,13 @@ def status_of(admin: str, path: str) -> int:
     """The HTTP status of a path that answers well. Raises OSError otherwise."""
     with _open(admin, path) as reply:
         return int(reply.status)
+
+
+def is_ready(admin: str) -> bool:
+    """Whether the program is ready, as a kubelet sees it; a port that does not answer is not."""
+    with suppress(OSError):
+        return status_of(admin, "/readyz") == http.client.OK
+    return False
 
 
 def _open(admin: str, path: str) -> Any:

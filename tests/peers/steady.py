@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import trio
 
+from tests.kit.datagram_drops import dropped_datagrams
 from tests.kit.dns_server import read_message
 from tests.kit.messages import query, read_dnspython
 from tests.kit.upstream_replies import framed
@@ -69,20 +69,6 @@ def answered_at_once_with(address: str) -> Callable[[Outcome], bool]:
     return lambda outcome: answered_with(address)(outcome) and outcome.seconds < NOT_WAITED
 
 
-def dropped_datagrams() -> int:
-    """The datagrams that the kernel dropped since it started: at full sockets of this network, at a full processor.
-
-    Each costs a lookup the wait for one server, whatever the programs on its path do.
-    """
-    names, counts = (
-        line.split() for line in Path("/proc/net/snmp").read_text().splitlines() if line.startswith("Udp:")
-    )
-    full_sockets = int(counts[names.index("InErrors")])
-    # Hexadecimal, one line for each processor; the second field counts the drops.
-    processors = Path("/proc/net/softnet_stat").read_text().splitlines()
-    return full_sockets + sum(int(line.split()[1], 16) for line in processors)
-
-
 @dataclass
 class Tally:
     """All outcomes so far."""
@@ -112,7 +98,7 @@ class Tally:
 
     @property
     def dropped(self) -> int:
-        """The datagrams that the kernel dropped since the beginning, anybody's."""
+        """The datagrams that full sockets lost since the beginning, anybody's."""
         return dropped_datagrams() - self.dropped_before
 
     def late(self) -> list[Outcome]:
@@ -135,8 +121,7 @@ class Tally:
             f"{len(seconds)} questions; in the table: {dict(self.said(in_table=True))}; "
             f"outside: {dict(self.said(in_table=False))}; "
             f"median {seconds[len(seconds) // 2] * 1000:.1f} ms, slowest {seconds[-1]:.2f} s; "
-            f"machine late by {self.lag:.2f} s; datagrams that the kernel dropped meanwhile, anybody's: "
-            f"{self.dropped}"
+            f"machine late by {self.lag:.2f} s; full sockets lost {self.dropped} datagrams"
         )
 
 

@@ -16,6 +16,7 @@ from typing import Final
 from tests.bench.faults.asking import PATIENCE, Asked, parse_asked
 from tests.bench.faults.scene import Scene, running_scene
 from tests.bench.kit.loads import SPARE_SECONDS, read_report, running_module, wait_ended
+from tests.kit.datagram_drops import dropped_datagrams
 
 _LEAD_SECONDS: Final = 3.0
 _AFTER_SECONDS: Final = 6.0
@@ -65,14 +66,14 @@ def measure(
         log = folder / "asked"
         arguments = ("127.0.0.1", scene.coredns.port, rate, seconds)
         with running_module("tests.bench.faults.asking", *arguments, log=log, cpus=cpus) as asking:
-            dropped = _read_dropped()
+            dropped = dropped_datagrams()
             time.sleep(_LEAD_SECONDS)
             begun = time.monotonic()
             with fault.block(scene):
                 time.sleep(max(0.0, begun + lasting - time.monotonic()))
             ended = time.monotonic()
             wait_ended(asking, seconds + PATIENCE + SPARE_SECONDS, log=log)
-        resident, dropped = _read_peak(scene.coredns.process.pid), _read_dropped() - dropped
+        resident, dropped = _read_peak(scene.coredns.process.pid), dropped_datagrams() - dropped
     return Round(read_report(log, parse_asked), begun, ended, resident, dropped)
 
 
@@ -80,10 +81,3 @@ def _read_peak(pid: int) -> float:
     """VmHWM (proc(5)) in megabytes."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1000
-
-
-def _read_dropped() -> int:
-    """RcvbufErrors of this thread's network (proc_pid_net(5), snmp)."""
-    lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
-    names, figures = (line.split() for line in lines if line.startswith("Udp:"))
-    return int(figures[names.index("RcvbufErrors")])

@@ -6,7 +6,6 @@ DNS ended. The doctor runs as a user would run it, as a program in the pod's pla
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import subprocess
@@ -34,7 +33,7 @@ from tests.kit.launched import ROOT
 from tests.kit.networks import Network, one_network
 from tests.kit.processes import wait_for
 from tests.kit.programs import program
-from tests.kit.scraping import status_of
+from tests.kit.scraping import is_ready
 from tests.kit.serve_process import serving
 
 PEERS: Final = ("etcd", "kube-apiserver", "coredns", "nginx", "haproxy", "nft", "ip")
@@ -129,7 +128,7 @@ class Stage:
         """Dnsproxy at the address of its Service, from the moment at which its sources are read."""
         where = ["--listen", f"{DNSPROXY}:53", "--upstream", PUBLIC_DNS, "--kubeconfig", str(self.api.kubeconfig)]
         with serving(self.folder, *where, "--source", "ingress", "--ttl", "1", *state.dnsproxy) as one:
-            wait_for(partial(_is_ready, one.admin), process=one.process, log=one.log)
+            wait_for(partial(is_ready, one.admin), process=one.process, log=one.log)
             yield
 
     def _create_namespace(self, name: str | None) -> None:
@@ -152,12 +151,6 @@ class Stage:
         zone = self.folder / f"{name}.zone"
         zone.write_text(_ZONE + "".join(_records(records)))
         return _SERVER.format(address=address, zone=zone)
-
-
-def _is_ready(admin: str) -> bool:
-    with suppress(OSError):
-        return status_of(admin, "/readyz") == http.client.OK
-    return False
 
 
 def _document(text: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from tests.kit import gateway_api
 from tests.kit.accounts import RBAC
 from tests.kit.apiserver import ingress, running_apiserver
 from tests.kit.polling import poll_until
-from tests.kit.scraping import status_of
+from tests.kit.scraping import is_ready
 from tests.kit.serve_process import Serving, serving
 from tests.kit.tenants.owner import Watch, watching
 from tests.kit.tenants.public_dns import BALANCER, OTHER_BALANCER, Answer, answer_of, running_public_dns
@@ -101,7 +101,7 @@ class Scene:
     def wait_until_ready(self, column: str) -> None:
         """Wait until a column's server is ready: with `strict`, until it has looked up every name that it knows."""
         admin = self.servers[column].admin
-        self.wait(lambda: _is_ready(admin), f"{column}: /readyz")
+        self.wait(lambda: is_ready(admin), f"{column}: /readyz")
 
     def save(self, snapshot: str) -> None:
         """Wait until a snapshot has everything that exists now."""
@@ -144,13 +144,6 @@ class Scene:
             return all(self.answer(column, name).addresses == {address} for column in self.servers)
 
         self.wait(answered, f"{name}: {address}")
-
-
-def _is_ready(admin: str) -> bool:
-    try:
-        return status_of(admin, "/readyz") == 200
-    except OSError:
-        return False
 
 
 @contextmanager
