@@ -16,6 +16,7 @@ COMMANDS: Final = MappingProxyType(
         "doctor": "dnsproxy.doctor.command:doctor",
         "explain": "dnsproxy.admin.table_command:explain",
         "install": "dnsproxy.install.command:install",
+        "ip-mode": "dnsproxy.ip_mode.command:ip_mode",
         "publish-external-dns": "dnsproxy.publish.externaldns.command:publish_external_dns",
         "publish-hosts": "dnsproxy.publish.hosts.command:publish_hosts",
         "serve": "dnsproxy.serve.command:serve",

@@ -113,7 +113,8 @@ def _provider(one: Provider) -> str:
     if one.never_sends:
         on = "; ".join(["not possible: it never sends the header", *([f"except {on}"] if on else [])])
     settings = [_status_setting(setting) for setting in (one.ip_mode, one.hostname) if setting is not None]
-    ways = "; ".join(text for text in (one.ip_mode_auto, *settings, one.note) if text)
+    none = "it writes no `ipMode` itself" if one.writes_no_ip_mode else ""
+    ways = "; ".join(text for text in (one.ip_mode_auto, *settings, one.note, none) if text)
     return f"| {one.name} | {_cell(on) or 'unknown'} | {_cell(ways) or 'unknown'} |"
 
 

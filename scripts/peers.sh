@@ -3,6 +3,7 @@
 #   Debian packages (dig, dnsperf, nginx, haproxy, etcd ...), when run as root on a Debian system;
 #   CoreDNS (the newest version, and the oldest supported version that still builds), kube-apiserver and kubectl, built
 #   as Go modules into a cache folder outside this tree;
+#   older versions of kube-apiserver, and MetalLB's controller, built likewise, with its custom resource definitions;
 #   external-dns, built as a Go module, and its custom resource definition;
 #   the custom resource definitions of the Gateway API and of the prometheus-operator, from their Go modules;
 #   a small Debian with Python, as a base image for machines without access to a registry.
@@ -11,7 +12,7 @@
 #
 #   scripts/peers.sh            everything
 #   scripts/peers.sh --cluster  the additional programs for `make cluster-test`: those of a Kubernetes node
-#   scripts/peers.sh --cilium   the additional programs for its `--cni cilium`; ten minutes on two processors
+#   scripts/peers.sh --cilium   the additional programs for its `--cni cilium` and `--cni cilium-alone`; ten minutes on two processors
 #   scripts/peers.sh --list     list the existing and the missing peers; installs nothing
 #
 # SWITCHBACK_PEERS  the cache folder (default: ~/.cache/switchback/peers)
@@ -20,7 +21,10 @@ set -euo pipefail
 COREDNS_VERSION=v1.14.7
 # The first that builds becomes `coredns-old`: v1.9.4 is the first that accepts several `forward` in one server block.
 COREDNS_OLD_VERSIONS=(v1.9.4 v1.10.0 v1.10.1 v1.11.4)
-KUBERNETES_VERSION=v1.34.4
+KUBERNETES_VERSION=v1.36.3
+# Their API servers alone: what older clusters answer to `dnsproxy ip-mode`.
+KUBERNETES_OLDER_VERSIONS=(v1.34.4 v1.35.4)
+METALLB_VERSION=v0.15.2
 GATEWAY_API_VERSION=v1.6.3
 # The last version that Go 1.26 builds. The build takes four minutes, because it includes every provider.
 EXTERNAL_DNS_VERSION=v0.21.0
@@ -43,8 +47,10 @@ DEBIAN=(
 # CNI plugins are not on the PATH.
 CLUSTER_DEBIAN=(
   containerd:containerd runc:runc containernetworking-plugins:/usr/lib/cni/bridge musl-tools:musl-gcc
+  iptables:iptables-save
 )
-CILIUM_VERSION=v1.15.19
+# From 1.17.0 on, except for 1.18.0, it honours ipMode.
+CILIUM_VERSION=v1.17.8
 # The agent compiles its programs for the kernel when it starts.
 CILIUM_DEBIAN=(clang:clang llvm:llc bpftool:bpftool)
 CLUSTER_KUBERNETES=(kubelet kube-proxy kube-controller-manager kube-scheduler)
@@ -138,6 +144,23 @@ build_kubernetes() {
   local package=k8s.io/component-base/version
   go build -trimpath -o "$GOBIN/$program" -ldflags "-s -w -X $package.gitVersion=$version \
     -X $package.gitMajor=1 -X $package.gitMinor=$minor" "k8s.io/kubernetes/cmd/$program"
+}
+
+build_metallb() {
+  local package=$1 version=$2 gomod
+  gomod=$(go mod download -json "go.universe.tf/metallb@$version" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
+  {
+    printf 'module switchback.dev/peers\n\ngo %s\n\nrequire go.universe.tf/metallb %s\n\n' \
+      "$(sed -n 's/^go //p' "$gomod")" "$version"
+    sed -n 's/^\t\([^ ]* => .*\)/replace \1/p; s/^replace \(.* => .*\)/replace \1/p' "$gomod"
+  } >go.mod
+  go build -trimpath -ldflags '-s -w' -o "$GOBIN/metallb-controller" "go.universe.tf/metallb/$package"
+}
+
+fetch_metallb_crds() {
+  local folder
+  folder=$(go mod download -json "go.universe.tf/metallb@$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+  cp -r "$folder/config/crd/bases" "$GOBIN/metallb-crds" && chmod -R u+w "$GOBIN/metallb-crds"
 }
 
 build_external_dns() {
@@ -250,7 +273,9 @@ list() {
   for row in "${DEBIAN[@]}"; do
     have "${row#*:}" && printf '%-16s found\n' "${row##*[:/]}" || printf '%-16s missing (package %s)\n' "${row##*[:/]}" "${row%%:*}"
   done
-  for name in "coredns-$COREDNS_VERSION" "$(old_coredns)" "kube-apiserver-$KUBERNETES_VERSION" "kubectl-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION" "go-proxyproto-$GO_PROXYPROTO_VERSION" \
+  for name in "coredns-$COREDNS_VERSION" "$(old_coredns)" "kube-apiserver-$KUBERNETES_VERSION" "${KUBERNETES_OLDER_VERSIONS[@]/#/kube-apiserver-}" \
+    "kubectl-$KUBERNETES_VERSION" "metallb-controller-$METALLB_VERSION" "metallb-crds-$METALLB_VERSION" \
+    "gateway-api-$GATEWAY_API_VERSION" "go-proxyproto-$GO_PROXYPROTO_VERSION" \
     "debian-base-$DEBIAN_VERSION" "kube-score-$KUBE_SCORE_VERSION" "prometheus-operator-$PROMETHEUS_OPERATOR_VERSION" \
     "go-relay-$RELAY_VERSION" "external-dns-$EXTERNAL_DNS_VERSION" \
     "dnsendpoint-$EXTERNAL_DNS_VERSION"; do
@@ -266,7 +291,12 @@ case "${1:-}" in
     build_first coredns-old build_coredns_old "${COREDNS_OLD_VERSIONS[@]}" ||
       say "not built: coredns-old; the tests that need it will skip"
     build kube-apiserver "$KUBERNETES_VERSION" build_kubernetes kube-apiserver
+    for version in "${KUBERNETES_OLDER_VERSIONS[@]}"; do
+      build kube-apiserver "$version" build_kubernetes kube-apiserver
+    done
     build kubectl "$KUBERNETES_VERSION" build_kubernetes kubectl
+    build metallb-controller "$METALLB_VERSION" build_metallb controller
+    build metallb-crds "$METALLB_VERSION" fetch_metallb_crds
     build gateway-api "$GATEWAY_API_VERSION" fetch_gateway_api
     build dnsendpoint "$EXTERNAL_DNS_VERSION" fetch_dnsendpoint
     build external-dns "$EXTERNAL_DNS_VERSION" build_external_dns

@@ -22,6 +22,7 @@ from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.config_map import format_diffs
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.progress import Progress
+from dnsproxy.install.report import event_reasons
 from dnsproxy.install.report.outcome import RunReport, format_document, format_lines, judge_install, judge_uninstall
 from dnsproxy.install.report.rights import WATCH_NAME, format_roles, grants_of, watch_grants_of
 from dnsproxy.install.report.verdict import StatusReport, Verdict
@@ -31,7 +32,7 @@ from dnsproxy.install.run.result_event import record_result
 from dnsproxy.install.run.survey import InstallRequest
 from dnsproxy.install.run.upstream_comparison import compare_upstreams
 from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, wait_loaded
-from dnsproxy.install.watch.event import Reason
+from sidecar.kubernetes.events.event import Reason
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
@@ -39,7 +40,7 @@ from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import escape_controls, escaped_json, one_line
 
 _COLOURS: Final = {0: "green", 1: "red"}
-_REASONS: Final[dict[int, Reason]] = {ExitStatus.DONE: Reason.INSTALLED, ExitStatus.NO: Reason.NOT_LOADED}
+_REASONS: Final[dict[int, Reason]] = {ExitStatus.DONE: event_reasons.INSTALLED, ExitStatus.NO: event_reasons.NOT_LOADED}
 """Of an install that has written, or found nothing to write."""
 
 
@@ -66,9 +67,9 @@ async def install(request: InstallRequest, options: RunOptions) -> int:
             return await _install(client, request, options)
         except ChangeRefused as refusal:
             failure = StartError(str(refusal), status=ExitStatus.NO)
-            reason = Reason.REFUSED
+            reason = event_reasons.REFUSED
         except StartError as error:
-            failure, reason = error, Reason.FAILED
+            failure, reason = error, event_reasons.FAILED
         await _record(client, request, options, reason, str(failure))
         raise failure from None
 
@@ -98,7 +99,7 @@ async def _install(client: ApiClient, request: InstallRequest, options: RunOptio
     verdict = judge_install(
         seen, planned.choice, wrote=settled.wrote, reverted=settled.reverted, asked=options.seconds > 0
     )
-    await _record(client, request, options, _REASONS.get(verdict.status, Reason.FAILED), verdict.text)
+    await _record(client, request, options, _REASONS.get(verdict.status, event_reasons.FAILED), verdict.text)
     return _finish(replace(report, wrote=settled.wrote, loaded=loaded), verdict, options)
 
 

@@ -1,7 +1,7 @@
 """A progress line: one line on a terminal that changes while a command waits.
 
 The law: it goes to stderr, only on a terminal, and the terminal's line is empty after `clear`. Text from outside is
-escaped.
+escaped. A terminal that hangs up ends the line, never the work that it tells of.
 """
 
 from __future__ import annotations
@@ -28,10 +28,17 @@ class ProgressLine:
         """Replace the line with the beginning of a text; does nothing without a terminal."""
         if self.on_terminal:
             width = shutil.get_terminal_size().columns
-            click.echo(f"{_CLEAR}{one_line(text)[: width - 1]}", nl=False, err=True, color=True)
             self._shown = True
+            self._write(f"{_CLEAR}{one_line(text)[: width - 1]}")
 
     def clear(self) -> None:
         """Leave the line empty."""
         if self._shown:
-            click.echo(_CLEAR, nl=False, err=True, color=True)
+            self._write(_CLEAR)
+
+    def _write(self, text: str) -> None:
+        try:
+            click.echo(text, nl=False, err=True, color=True)
+        except OSError:
+            # After a SIGHUP each write fails, and a command may have a status to restore before it ends.
+            self.on_terminal = self._shown = False

@@ -1,1 +1,1 @@
-"""Values and their text: endpoints, exit statuses, and foreign text made safe to show. Pure."""
+"""Values and their text: endpoints, exit statuses, waits between writes, and foreign text made safe to show. Pure."""

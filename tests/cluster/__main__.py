@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 from tests.cluster.images import save_images
-from tests.cluster.node import BRIDGE, CILIUM, Node, NodeFailed, missing, running_node
+from tests.cluster.node import BRIDGE, CILIUM_ALONE, CNIS, Node, NodeFailed, missing, running_node
 from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.steps import STEPS
+from tests.cluster.steps import STEPS, WITHOUT_KUBE_PROXY
 from tests.kit.programs import program
 
 
@@ -24,7 +24,7 @@ def main() -> int:
     absent = missing(options.cni)
     if os.geteuid() != 0 or absent:
         told = f"missing: {', '.join(absent)}" if absent else "root is needed"
-        peers = "scripts/peers.sh --cilium" if options.cni == CILIUM else "make cluster-peers"
+        peers = "scripts/peers.sh --cilium" if options.cni != BRIDGE else "make cluster-peers"
         sys.stderr.write(f"{told}; `{peers}` brings what is needed\n")
         return 3
     # Ends with an exception, so that the node ends too.
@@ -43,7 +43,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
     names = [step.__name__ for step in STEPS]
     parser.add_argument("--until", choices=names, default=names[-1], help="the last step to play")
-    parser.add_argument("--cni", choices=[BRIDGE, CILIUM], default=BRIDGE, help="what connects the pods")
+    parser.add_argument("--cni", choices=CNIS, default=BRIDGE, help="what connects the pods")
     parser.add_argument("--keep", action="store_true", help="after the last step, or the one that fell, wait for Enter")
     return parser.parse_args(words)
 
@@ -69,7 +69,8 @@ def play(folder: Path, *, last: str, keep: bool, cni: str) -> int:
 
 def play_steps(stage: Stage, *, last: str) -> int:
     """Run the steps up to one; stop at the first that fails."""
-    for number, step in enumerate(STEPS, 1):
+    steps = WITHOUT_KUBE_PROXY if stage.node.cni == CILIUM_ALONE else STEPS
+    for number, step in enumerate(steps, 1):
         begun = time.monotonic()
         heading(f"{number}. {(step.__doc__ or '').splitlines()[0]}")
         try:

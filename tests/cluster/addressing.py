@@ -10,12 +10,11 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from tests.cluster.images import WITH_NFTABLES
-from tests.cluster.node import children_of
+from tests.cluster.outside import Outside, configure, inside, pid_of, start_outside
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.texts import POD_RANGE, SERVICE_RANGE
 from tests.deploy.manifests import DEPLOY
@@ -26,6 +25,7 @@ ADDRESS: Final = "198.18.9.10"
 OUTSIDE: Final = "198.18.8.2"
 EDGE: Final = "198.18.8.1"
 """The node's address on the link to the outside."""
+WORLD: Final = Outside("outside", EDGE, [OUTSIDE])
 PORT: Final = 8000
 SPACE: Final = "switchback-wholeip"
 TABLE: Final = "switchback_wholeip"
@@ -148,39 +148,8 @@ def kustomization(stage: Stage) -> Path:
 
 def make_outside(stage: Stage) -> None:
     """A network with a server in it, a link to the node, and a route to the load balancer's address."""
-    # Without a name as from `ip netns add`, whose mounts would keep the networks of ended pods alive.
-    server = subprocess.Popen(stage.node.inside("unshare", "--net", sys.executable, "-c", ANSWER, str(PORT)))
-    stage.node.processes["outside"] = server
-    stage.eventually(
-        "a network outside", lambda: network_of(outside_pid(stage)) not in {"", network_of(stage.node.pid)}
-    )
-    ip, there = program("ip"), outside_pid(stage)
-    for pid, words in (
-        (stage.node.pid, f"link add edge0 type veth peer name outside0 netns {there}"),
-        (stage.node.pid, f"addr add {EDGE}/24 dev edge0"),
-        (stage.node.pid, "link set edge0 up"),
-        (there, f"addr add {OUTSIDE}/24 dev outside0"),
-        (there, "link set outside0 up"),
-        (there, f"route add {ADDRESS} via {EDGE}"),
-    ):
-        subprocess.run(["nsenter", f"--target={pid}", "--net", ip, *words.split()], check=True)
-
-
-def outside_pid(stage: Stage) -> int:
-    """The process that holds the outside network; 0 while there is none."""
-    return next(iter(children_of(stage.node.processes["outside"].pid)), 0)
-
-
-def network_of(pid: int) -> str:
-    """The identity of a process's network; empty for no process."""
-    with suppress(OSError):
-        return str(Path(f"/proc/{pid}/ns/net").readlink())
-    return ""
-
-
-def outside(stage: Stage, *words: str) -> list[str]:
-    """The command line that runs a command there."""
-    return ["nsenter", f"--target={outside_pid(stage)}", "--net", *words]
+    start_outside(stage, WORLD, sys.executable, "-c", ANSWER, str(PORT))
+    configure(pid_of(stage, WORLD), f"route add {ADDRESS} via {EDGE}")
 
 
 def expect_all_ways(stage: Stage) -> None:
@@ -209,7 +178,7 @@ def from_outside(stage: Stage) -> str:
 
 def asking_from_outside(stage: Stage) -> subprocess.Popen[str]:
     """A connection from there to the pod, open until its input ends."""
-    command = outside(stage, sys.executable, "-c", ASK, ADDRESS, str(PORT))
+    command = inside(stage, WORLD, sys.executable, "-c", ASK, ADDRESS, str(PORT))
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
 

@@ -1,7 +1,7 @@
 """Cilium as the node's network, instead of the bridge: a CNI that enforces network policies itself.
 
 The law: pods get addresses of the node's range and are routed; kube-proxy stays, so that a load balancer's address is
-short-circuited as before. Pure. https://docs.cilium.io/en/v1.15/cmdref/cilium-agent/
+short-circuited as before, or the agent replaces it. Pure. https://docs.cilium.io/en/v1.17/cmdref/cilium-agent/
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ PLUGINS: Final = "cni-bin"
 """The folder of the CNI plugins that containerd runs."""
 LIBRARY: Final = "cilium-lib"
 """The folder with the sources of these programs."""
+CGROUPS: Final = "/run/cilium/cgroupv2"
+"""The node's control group, whose processes' connections the agent redirects."""
+DEVICES: Final = "node0,balancer+"
+"""Where packets from outside arrive: on the node's device, and on the link of the load balancer."""
 _TABLES: Final = ("nat", "mangle", "raw", "filter")
 _MATCHES: Final = ("xt_socket", "xt_TPROXY", "xt_mark", "xt_comment", "xt_set", "ip_set", "nf_conntrack")
 
@@ -41,24 +45,27 @@ def format_network(folder: str) -> str:
     return json.dumps({"cniVersion": "0.3.1", "name": "cilium", "plugins": [plugin]}, indent=1)
 
 
-def programs(folder: str, bare: Mapping[str, list[str]], *, find: Mapping[str, str]) -> dict[str, list[str]]:
-    """A node's command lines with the agent, and without our enforcer, because this CNI enforces policies."""
-    changed = {name: command for name, command in bare.items() if name != "enforcer"}
+def programs(
+    folder: str, bare: Mapping[str, list[str]], *, find: Mapping[str, str], alone: bool = False
+) -> dict[str, list[str]]:
+    """A node's command lines with the agent, without our enforcer, and without kube-proxy if the agent is alone."""
+    without = {"enforcer", "kube-proxy"} if alone else {"enforcer"}
+    changed = {name: command for name, command in bare.items() if name not in without}
     ranges = ["--allocate-node-cidrs", f"--cluster-cidr={POD_RANGE}"]
     changed["kube-controller-manager"] = [*changed["kube-controller-manager"], *ranges]
-    return {**changed, "cilium-agent": agent(folder, find=find)}
+    return {**changed, "cilium-agent": agent(folder, find=find, alone=alone)}
 
 
-def agent(folder: str, *, find: Mapping[str, str]) -> list[str]:
-    """The agent's command line."""
+def agent(folder: str, *, find: Mapping[str, str], alone: bool = False) -> list[str]:
+    """The agent's command line; alone, it carries connections to Services too."""
     return [
         *("env", f"K8S_NODE_NAME={NODE}", "CILIUM_K8S_NAMESPACE=kube-system", find["cilium-agent"]),
         f"--k8s-kubeconfig-path={folder}/kubeconfig",
-        *("--ipam=kubernetes", "--identity-allocation-mode=crd", "--kube-proxy-replacement=false"),
+        *("--ipam=kubernetes", "--identity-allocation-mode=crd", f"--kube-proxy-replacement={str(alone).lower()}"),
         *("--enable-ipv4=true", "--enable-ipv6=false", "--enable-ipv4-masquerade=false"),
-        *("--routing-mode=native", f"--ipv4-native-routing-cidr={POD_RANGE}", "--devices=node0"),
+        *("--routing-mode=native", f"--ipv4-native-routing-cidr={POD_RANGE}", f"--devices={DEVICES}"),
         *("--enable-l7-proxy=false", "--enable-hubble=false"),
         *("--enable-health-checking=false", "--enable-endpoint-health-checking=false"),
-        *("--bpf-root=/sys/fs/bpf", f"--lib-dir={folder}/{LIBRARY}", "--cgroup-root=/run/cilium/cgroupv2"),
+        *("--bpf-root=/sys/fs/bpf", f"--lib-dir={folder}/{LIBRARY}", f"--cgroup-root={CGROUPS}"),
         *("--cni-exclusive=false", "--preallocate-bpf-maps=false"),
     ]

@@ -26,8 +26,9 @@ RESTART_SECONDS: Final = 30.0
 def no_lookup_is_lost(stage: Stage) -> None:
     """A rolling restart of dnsproxy under load: no lookup of 100,000 is lost, and two at most are answered late.
 
-    Seen in some restarts, one lookup each: CoreDNS had no reply for 2 s. Probably the reply was on its way
-    when kube-proxy deleted CoreDNS's flow to the pod that left; not shown by a capture yet.
+    Seen in some restarts, one lookup each: CoreDNS had no reply for 2 s. In each restart kube-proxy deletes some twenty
+    of CoreDNS's flows to the pods that leave, within a second of their last packet (conntrack -E). Probably a reply was
+    on its way; five captured restarts had no such lookup, so that is not shown yet.
     """
     words = [CLUSTER_DNS, "apps.example.org", stage.relay_address(), str(LOOKUPS)]
     said = under_load(stage, "dns", *words, act=lambda: restart(stage, "deployment/dnsproxy"))

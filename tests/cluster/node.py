@@ -14,12 +14,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from tests.cluster import cilium, texts
+from tests.cluster.control_groups import HIERARCHIES, control_groups, member_of, unified_group
 from tests.deploy.image import PROJECT
 from tests.kit.apiserver import write_keys
 from tests.kit.programs import find_program, program
@@ -31,6 +32,8 @@ PROGRAMS: Final = (
 TOOLS: Final = (
     "runc",
     "nft",
+    "iptables-save",
+    "haproxy",
     "ip",
     "nsenter",
     "buildah",
@@ -42,12 +45,14 @@ TOOLS: Final = (
     "dnsendpoint",
 )
 BRIDGE: Final = "bridge"
-CILIUM: Final = "cilium"
 """The bridge that connects the pods."""
+CILIUM: Final = "cilium"
+CILIUM_ALONE: Final = "cilium-alone"
+"""Cilium in place of kube-proxy too."""
+CNIS: Final = (BRIDGE, CILIUM, CILIUM_ALONE)
 START_SECONDS: Final = 120
 # The output of pods may have any octets.
 _TEXT: Final[dict[str, Any]] = {"capture_output": True, "text": True, "errors": "replace"}
-_CGROUPS: Final = Path("/sys/fs/cgroup")
 _UNSHARE: Final = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc")
 
 
@@ -57,12 +62,12 @@ class NodeFailed(Exception):
 
 def missing(cni: str = BRIDGE) -> list[str]:
     """The needed programs that this machine lacks."""
-    more = (*cilium.PROGRAMS, *cilium.TOOLS) if cni == CILIUM else ()
+    more = (*cilium.PROGRAMS, *cilium.TOOLS) if cni != BRIDGE else ()
     absent = [name for name in (*PROGRAMS, *TOOLS, *more) if find_program(name) is None]
     if not Path("/usr/lib/cni/bridge").exists():
         absent.append("containernetworking-plugins")
-    if not os.access(_CGROUPS, os.W_OK):
-        absent.append(f"control groups ({_CGROUPS} cannot be written)")
+    if not os.access(HIERARCHIES, os.W_OK):
+        absent.append(f"control groups ({HIERARCHIES} cannot be written)")
     if subprocess.run([*_UNSHARE, "true"], check=False, capture_output=True).returncode != 0:
         absent.append("namespaces (unshare)")
     return absent
@@ -103,7 +108,9 @@ class Node:
         """The command lines of its programs by name, in starting order."""
         find = found_programs(self.cni)
         bare = texts.programs(str(self.folder), find=find)
-        return cilium.programs(str(self.folder), bare, find=find) if self.cni == CILIUM else bare
+        if self.cni == BRIDGE:
+            return bare
+        return cilium.programs(str(self.folder), bare, find=find, alone=self.cni == CILIUM_ALONE)
 
     def kill(self, name: str) -> None:
         """SIGKILL one of its programs, and wait for its end."""
@@ -149,7 +156,7 @@ _READY: Final[Mapping[str, Callable[[Node], bool]]] = {
 
 def found_programs(cni: str = BRIDGE) -> dict[str, str]:
     """The paths of the programs."""
-    more = cilium.PROGRAMS if cni == CILIUM else ()
+    more = cilium.PROGRAMS if cni != BRIDGE else ()
     return {name: program(name) for name in (*PROGRAMS, *more)} | {"python": sys.executable}
 
 
@@ -163,12 +170,13 @@ def running_node(folder: Path, *, cni: str = BRIDGE) -> Iterator[Node]:
     write_keys(folder)
     for name, text in texts.files(str(folder), cgroup=cgroup, token=token).items():
         (folder / name).write_text(text, encoding="utf-8")
-    with control_groups(cgroup), namespaces() as pid, ExitStack() as logs:
+    joined = nullcontext() if cni == BRIDGE else member_of(cgroup)
+    with control_groups(cgroup), joined, namespaces() as pid, ExitStack() as logs:
         node = Node(folder, pid, token, cni, _logs=logs)
         hide_folders(node)
         make_network(node)
-        if cni == CILIUM:
-            bring_cilium(node)
+        if cni != BRIDGE:
+            bring_cilium(node, cgroup)
         for name in node.commands():
             if name == "cilium-agent":
                 node.kubectl("apply", "--server-side", "--recursive", "-f", program("cilium-crds"))
@@ -194,39 +202,6 @@ def namespaces() -> Iterator[int]:
     finally:
         holder.kill()
         holder.wait()
-
-
-@contextmanager
-def control_groups(name: str) -> Iterator[None]:
-    """A control group for the pods, below each hierarchy; removed with its contents at the end."""
-    hierarchies = [one for one in _CGROUPS.iterdir() if one.is_dir() and not one.is_symlink()]
-    if (_CGROUPS / "cgroup.controllers").exists():
-        hierarchies = [_CGROUPS]
-    groups = [one / name.lstrip("/") for one in hierarchies]
-    for group in groups:
-        group.mkdir()
-        for setting in ("cpuset.cpus", "cpuset.mems"):
-            # A new group of version 1 is empty, and accepts no process.
-            if (group / "tasks").exists() and (group / setting).exists():
-                (group / setting).write_text((group.parent / setting).read_text())
-    try:
-        yield
-    finally:
-        for group in groups:
-            remove_group(group)
-
-
-def remove_group(group: Path) -> None:
-    """The kernel needs a moment until a group of killed processes is empty."""
-    deadline = time.monotonic() + START_SECONDS
-    for folder, _, _ in os.walk(group, topdown=False):
-        while Path(folder).exists():
-            try:
-                os.rmdir(folder)
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
 
 
 def children_of(pid: int) -> list[int]:
@@ -260,7 +235,7 @@ def hide_folders(node: Node) -> None:
         node.run("sh", "-c", f"rm -f /etc/{name} && printf %s '{text}' > /etc/{name} && chmod 644 /etc/{name}")
 
 
-def bring_cilium(node: Node) -> None:
+def bring_cilium(node: Node, cgroup: str) -> None:
     """The environment of the Cilium agent in the node: plugins, sources, a file system for its programs."""
     plugins = node.folder / cilium.PLUGINS
     plugins.mkdir()
@@ -270,6 +245,9 @@ def bring_cilium(node: Node) -> None:
     (node.folder / "containerd.toml").write_text(texts.format_containerd(str(node.folder), plugins=str(plugins)))
     (node.folder / "cni" / "10-pods.conflist").write_text(cilium.format_network(str(node.folder)))
     node.run("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")
+    # In the machine's group it would redirect the connections of other programs.
+    node.run("mkdir", "-p", cilium.CGROUPS)
+    node.run("mount", "--bind", str(unified_group(cgroup)), cilium.CGROUPS)
     for place, text in cilium.modules(os.uname().release).items():
         node.run("sh", "-c", f"mkdir -p {Path(place).parent} && printf %s '{text}' > {place}")
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from tests.cluster.acting import OVERLAY, kustomization, make_certificate, seen_by_nginx
 from tests.cluster.addressing import OUTSIDE, address_is_the_pods, from_pod, rules, rules_outlive_agents
 from tests.cluster.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
+from tests.cluster.ip_mode import commands_do_the_same, passed_traffic_is_lost, pods_reach_the_balancer
 from tests.cluster.life import (
     every_node_has_one,
     no_lookup_is_lost,
@@ -221,7 +222,19 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     rendered_anew_is_repaired,
     node_has_the_names,
     every_node_has_one,
+    pods_reach_the_balancer,
+    commands_do_the_same,
+    passed_traffic_is_lost,
     address_is_the_pods,
     rules_outlive_agents,
     removal_leaves_nothing,
 )
+WITHOUT_KUBE_PROXY: Final[Sequence[Callable[[Stage], None]]] = (
+    cluster_is_there,
+    fault_is_there,
+    apply_installs,
+    cure_works,
+    pods_reach_the_balancer,
+    passed_traffic_is_lost,
+)
+"""The steps on a node where Cilium carries connections to Services."""

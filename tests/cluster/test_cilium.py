@@ -18,6 +18,13 @@ def test_its_agent_takes_the_place_of_what_enforces_policies_otherwise() -> None
     assert "enforcer" in BARE
 
 
+def test_alone_it_takes_the_place_of_kube_proxy_too() -> None:
+    alone = cilium.programs("/folder", BARE, find=FIND, alone=True)
+    assert list(alone) == [name for name in COMMANDS if name != "kube-proxy"]
+    assert "--kube-proxy-replacement=true" in alone["cilium-agent"]
+    assert "--kube-proxy-replacement=false" in COMMANDS["cilium-agent"]
+
+
 def test_the_controllers_give_the_node_a_range_that_the_agent_knows() -> None:
     added = set(COMMANDS["kube-controller-manager"]) - set(BARE["kube-controller-manager"])
     assert added == {"--allocate-node-cidrs", f"--cluster-cidr={texts.POD_RANGE}"}

@@ -32,6 +32,11 @@ def test_every_file_that_a_command_names_is_written() -> None:
     assert named - made_by_themselves <= set(FILES)
 
 
+@pytest.mark.parametrize("mode", [texts.NFTABLES, texts.IPTABLES])
+def test_kube_proxy_gets_its_mode(mode: str) -> None:
+    assert yaml.safe_load(texts.format_proxy(FOLDER, mode=mode))["mode"] == mode
+
+
 def test_all_that_containerd_keeps_is_in_the_folder() -> None:
     config = tomllib.loads(FILES["containerd.toml"])
     assert all(config[key].startswith(f"{FOLDER}/") for key in ("root", "state"))

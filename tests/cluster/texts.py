@@ -20,6 +20,9 @@ POD_RANGE: Final = "10.244.0.0/24"
 SERVICE_RANGE: Final = "10.96.0.0/16"
 CLUSTER_DNS: Final = "10.96.0.10"
 API_PORT: Final = 6443
+NFTABLES: Final = "nftables"
+IPTABLES: Final = "iptables"
+"""Modes of kube-proxy."""
 PAUSE: Final = "localhost/pause:1"
 HOSTS: Final = f"127.0.0.1\tlocalhost\n{NODE_ADDRESS} {NODE}   # by hand\n\n2001:db8::7 elsewhere.example.net"
 """The node's own hosts file, without a newline at its end."""
@@ -95,13 +98,13 @@ def format_kubelet(folder: str, *, cgroup: str) -> str:
     )
 
 
-def format_proxy(folder: str) -> str:
+def format_proxy(folder: str, *, mode: str = NFTABLES) -> str:
     """kube-proxy's configuration."""
     return yaml.safe_dump(
         {
             "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
             "kind": "KubeProxyConfiguration",
-            "mode": "nftables",
+            "mode": mode,
             "clusterCIDR": POD_RANGE,
             "hostnameOverride": NODE,
             # These settings would apply to the whole machine.

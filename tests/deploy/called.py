@@ -73,6 +73,7 @@ list endpointslices in switchback
 get configmaps coredns in kube-system
 get configmaps any in default
 get felixconfigurations default
+get mutatingadmissionpolicies switchback-ip-mode
 get pods/proxy any in switchback
 """
 
@@ -83,6 +84,8 @@ watch nodes
 get namespaces default
 list configmaps
 patch configmaps any in default
+get mutatingadmissionpolicies any
+list mutatingadmissionpolicies
 get felixconfigurations any
 list felixconfigurations
 get pods any in switchback

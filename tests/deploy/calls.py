@@ -32,6 +32,7 @@ _GROUPS: Final = {
     "endpointslices": "/apis/discovery.k8s.io/v1",
     "jobs": "/apis/batch/v1",
     "cronjobs": "/apis/batch/v1",
+    "mutatingadmissionpolicies": "/apis/admissionregistration.k8s.io/v1",
     "felixconfigurations": "/apis/crd.projectcalico.org/v1",
     "xlistenersets": "/apis/gateway.networking.x-k8s.io/v1alpha1",
     "gatewayclasses": "/apis/gateway.networking.k8s.io/v1",

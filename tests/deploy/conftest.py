@@ -11,6 +11,9 @@ from tests.deploy.manifests import BASE
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.programs import program
 
+CONTROLLERS = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ingress-nginx"}}
+"""The namespace of an ingress controller, as a cluster with the fault has it."""
+
 
 @pytest.fixture(scope="session")
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
@@ -19,6 +22,8 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         definitions = (f"{program('gateway-api')}/standard", program("prometheus-operator"), program("dnsendpoint"))
         files = [word for one in definitions for word in ("-f", one)]
         kubectl(server, "apply", "--server-side", *files)
+        # ip-mode-watch has its rights in the namespace of the Service that it names.
+        kubectl(server, "apply", "-f", "-", given=[CONTROLLERS])
         yield server
 
 

@@ -15,7 +15,7 @@ LABEL: Final = "app.kubernetes.io/part-of=switchback"
 KINDS: Final = (
     "clusterroles,clusterrolebindings,roles,rolebindings,deployments,daemonsets,jobs,cronjobs,services,configmaps,"
     "serviceaccounts,networkpolicies,resourcequotas,poddisruptionbudgets,horizontalpodautoscalers,servicemonitors,"
-    "podmonitors,prometheusrules"
+    "podmonitors,prometheusrules,mutatingadmissionpolicies,mutatingadmissionpolicybindings"
 )
 """Every object with the label except namespaces, which only the controller manager ends."""
 

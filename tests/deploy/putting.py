@@ -15,6 +15,7 @@ _PLURALS: Final = {
     "NetworkPolicy": "networkpolicies",
     "Ingress": "ingresses",
     "IngressClass": "ingressclasses",
+    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
 }
 _APPLY: Final = "application/apply-patch+yaml"
 

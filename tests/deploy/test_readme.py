@@ -42,7 +42,7 @@ def written(place: str, folder: Path) -> Path:
 
 
 def test_the_page_shows_these_kustomizations() -> None:
-    folders = {"wholeip", "other-ports", "node-hosts", "controller-policy"}
+    folders = {"wholeip", "other-ports", "node-hosts", "controller-policy", "ip-mode"}
     assert set(SHOWN) == {"my-cluster", *(f"my-cluster/{one}" for one in folders)}
 
 

@@ -12,6 +12,7 @@ import pytest
 from dnsproxy.doctor.facts.file import parse_facts
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import MEANINGS
+from dnsproxy.doctor.judge.provider import Provider
 from dnsproxy.doctor.judge.providers import PROVIDERS
 from docs.generated import PROGRAMS, ROOT, below, fill_in
 
@@ -67,6 +68,20 @@ def test_every_provider_is_a_row() -> None:
             assert setting is None or setting.key in page
         for switch in provider.switches:
             assert not switch.on or f'`{switch.key}: "{switch.on}"`' in page
+
+
+@pytest.mark.parametrize("provider", PROVIDERS, ids=[one.name for one in PROVIDERS])
+def test_a_row_says_whether_the_controller_writes_ip_mode(provider: Provider) -> None:
+    """One of: by itself, by a setting, not at all, unverified; a remark would hide which."""
+    row = next(
+        line
+        for line in fill_in("<!-- generated: providers -->").splitlines()
+        if line.startswith(f"| {provider.name} |")
+    )
+    writes = bool(provider.ip_mode_auto or provider.ip_mode or "sets `ipMode: Proxy`" in provider.unverified)
+    assert writes is not provider.writes_no_ip_mode
+    assert ("it writes no `ipMode` itself" in row) is provider.writes_no_ip_mode
+    assert "ipMode: Proxy` by itself" not in provider.note
 
 
 def test_every_provider_has_its_sources_in_the_guide() -> None:

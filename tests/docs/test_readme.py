@@ -17,7 +17,7 @@ TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding=
 LINKS = [
     pytest.param(page, link, id=f"{page}: {link}")
     for page in PAGES
-    for link in re.findall(r"\]\((?!https?:|#)([^)]+)\)", TEXT[page])
+    for link in dict.fromkeys(re.findall(r"\]\((?!https?:|#)([^)]+)\)", TEXT[page]))
 ]
 COMMANDS = [
     pytest.param(command, id=f"{page}: {command}")

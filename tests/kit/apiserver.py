@@ -24,7 +24,7 @@ import yaml
 from tests.kit.etcd import EtcdServer
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, wait_for
-from tests.kit.programs import program
+from tests.kit.programs import built_versions, program
 
 TOKEN = "switchback-admin-token"
 _CLIENT_FILES = ("certificate", "key")
@@ -38,6 +38,10 @@ class ApiServer:
     port: int
     etcd: EtcdServer
     service_range: str = "10.96.0.0/16"
+    version: str = ""
+    """`v1.34.4`; empty: the newest that `make peers` built."""
+    flags: tuple[str, ...] = ()
+    """Besides those that every API server of the tests has."""
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False, kw_only=True)
 
     @property
@@ -129,7 +133,7 @@ class ApiServer:
 
     def _command(self) -> list[str]:
         return [
-            program("kube-apiserver"),
+            built_versions("kube-apiserver")[self.version] if self.version else program("kube-apiserver"),
             f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
             f"--secure-port={self.port}",
             "--bind-address=127.0.0.1",
@@ -142,6 +146,7 @@ class ApiServer:
             "--authorization-mode=RBAC",
             f"--service-cluster-ip-range={self.service_range}",
             "--disable-admission-plugins=ServiceAccount",
+            *self.flags,
         ]
 
     def _is_ready(self) -> bool:
@@ -203,7 +208,13 @@ def write_keys(folder: Path) -> None:
 
 
 @contextmanager
-def running_apiserver(folder: Path, *, service_range: str = ApiServer.service_range) -> Iterator[ApiServer]:
+def running_apiserver(
+    folder: Path,
+    *,
+    service_range: str = ApiServer.service_range,
+    version: str = ApiServer.version,
+    flags: tuple[str, ...] = ApiServer.flags,
+) -> Iterator[ApiServer]:
     """A separate API server, which writes all its files below `folder`.
 
     With a range of loopback addresses, programs on this machine can listen on the addresses of its Services.
@@ -215,7 +226,7 @@ def running_apiserver(folder: Path, *, service_range: str = ApiServer.service_ra
         etcd = EtcdServer(folder, etcd_port, peer_port)
         stack.callback(etcd.kill)
         etcd.start()
-        server = ApiServer(folder, port, etcd, service_range)
+        server = ApiServer(folder, port, etcd, service_range, version, flags)
         stack.callback(server.kill)
         server.start()
         yield server

@@ -17,13 +17,20 @@ def find_program(name: str) -> str | None:
     """The path of a peer, or None. The result of `make peers` takes precedence, because its version is known.
 
     `gateway-api` is a folder: the custom resource definitions, in `standard` and `experimental`; `prometheus-operator`
-    is a folder too; so is `debian-base`, with a small Debian in `root.tar`. `coredns-old` is the oldest supported
-    CoreDNS that still builds.
+    and `metallb-crds` are folders too; so is `debian-base`, with a small Debian in `root.tar`. `coredns-old` is the
+    oldest supported CoreDNS that still builds.
     """
     built = sorted(peers_cache().glob(f"{name}-v*/{name}"))
     if built:
         return str(built[-1])
     return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
+
+
+def built_versions(name: str) -> dict[str, str]:
+    """The paths of all versions of a peer that `make peers` built, by version (`v1.36.3`), the oldest first."""
+    return {
+        path.parent.name.removeprefix(f"{name}-"): str(path) for path in sorted(peers_cache().glob(f"{name}-v*/{name}"))
+    }
 
 
 def program(name: str) -> str:

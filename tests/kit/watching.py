@@ -1,4 +1,4 @@
-"""The real `dnsproxy install --watch` as a process, for the duration of a block."""
+"""The real `dnsproxy install --watch`, or another watch of ours, as a process, for the duration of a block."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,13 +72,20 @@ class Watching:
 @contextmanager
 def watching(cluster: Commanded, folder: Path, *arguments: str, kubeconfig: Path | None = None) -> Iterator[Watching]:
     """`dnsproxy install --watch` on a cluster, from the start of its admin port to its guaranteed end."""
+    given = ["--watch", "--service", f"{cluster.namespace}/dnsproxy", *arguments]
+    with launched_watch(cluster.command_line("install", *given, kubeconfig=kubeconfig), folder) as one:
+        yield one
+
+
+@contextmanager
+def launched_watch(command: Sequence[str], folder: Path) -> Iterator[Watching]:
+    """A command of ours that watches, with an admin port and a log, from the start of that port to its end."""
     (port,) = free_ports(1)
     admin = f"127.0.0.1:{port}"
     log = folder / f"watch-{port}.log"
-    own = ["--service", f"{cluster.namespace}/dnsproxy", "--admin", admin, "--log-format", "json"]
-    command = cluster.command_line("install", "--watch", *own, *arguments, kubeconfig=kubeconfig)
+    whole = [*command, "--admin", admin, "--log-format", "json"]
     with log.open("wb") as stderr:
-        process = subprocess.Popen(command, stderr=stderr, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        process = subprocess.Popen(whole, stderr=stderr, env={**os.environ, "PYTHONPATH": str(ROOT)})
     try:
         wait_for(lambda: is_listening(port), process=process, log=log)
         yield Watching(admin, process, log)

@@ -156,15 +156,18 @@ class World:
 
 
 @contextmanager
-def running_world(folder: Path) -> Iterator[World]:
-    """The world without an agent; processes started inside `world.network.entered()` are in its network."""
+def running_world(folder: Path, *, version: str = ApiServer.version) -> Iterator[World]:
+    """The world without an agent; `version` as `running_apiserver` takes it.
+
+    Processes started inside `world.network.entered()` are in its network.
+    """
     with ExitStack() as stack:
         made = stack.enter_context(place())
         made.ip(PATHS)
         made.sysctl(**{"ipv4/ip_forward": 1, "ipv6/conf/all/forwarding": 1})
         network = Network(made.process)
         with network.entered():
-            server = stack.enter_context(running_apiserver(folder))
+            server = stack.enter_context(running_apiserver(folder, version=version))
             world = World(server, folder, network, free_ports(1)[0])
             stack.callback(world.end_agent)
             world.put(NODES, {"metadata": {"name": NODE}, "spec": {"podCIDRs": ["10.0.0.0/24"]}})

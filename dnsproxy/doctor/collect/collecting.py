@@ -25,6 +25,7 @@ from dnsproxy.doctor.collect.dial_targets import dial_targets, names_to_look_up
 from dnsproxy.doctor.collect.dialling import dial_with_headers
 from dnsproxy.doctor.collect.lookups import look_up_all, public_server
 from dnsproxy.doctor.collect.read_hosts import read_hosts, read_services
+from dnsproxy.doctor.collect.read_ip_mode import read_ip_mode
 from dnsproxy.doctor.collect.read_nodes import find_pod_networks, read_nodes
 from dnsproxy.doctor.collect.read_own import (
     DNSPROXY_ADMIN_PORT,
@@ -87,9 +88,18 @@ async def read_cluster(client: ApiClient, hostname: str, places: Places, progres
     async with side_by_side() as start:
         hosts = start(_read_hosts_and_controllers, reader, facts)
         own = start(_read_own_parts, client, reader, places)
+        policy = start(read_ip_mode, reader)
     facts, paths = hosts.value
     dns, dnsproxy, relay, admin = own.value
-    facts = replace(facts, dns=dns, dnsproxy=dnsproxy, relay=relay, admin=admin, refusals=reader.failures)
+    facts = replace(
+        facts,
+        ip_mode_policy=policy.value,
+        dns=dns,
+        dnsproxy=dnsproxy,
+        relay=relay,
+        admin=admin,
+        refusals=reader.failures,
+    )
     return facts, paths
 
 

@@ -15,6 +15,7 @@ from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.collect.structs import ControlledClass
 from dnsproxy.doctor.facts.model import BalancerAddress, Class, Host, Port, Service
+from dnsproxy.doctor.judge.ip_mode_policy import ANNOTATION
 from dnsproxy.doctor.judge.paths import CONTROLLERS, GATEWAY_LABELS, NAME_LABELS
 from dnsproxy.doctor.judge.providers import ANNOTATION_MARKS
 from dnsproxy.hostnames.claim_store import ClaimStore
@@ -31,7 +32,8 @@ _CLASSES: Final = Collection("IngressClass", INGRESS_CLASSES.path, ControlledCla
 _SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 """The predecessor of spec.loadBalancerSourceRanges, which counts if that is empty.
 https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/api/v1/service/util.go GetLoadBalancerSourceRanges"""
-
+_ANNOTATIONS: Final = (*ANNOTATION_MARKS, ANNOTATION)
+"""Prefixes of those that enter the facts."""
 _LABELS: Final = frozenset(name for names in CONTROLLERS.values() for name in names)
 
 Selectors = Mapping[str, Mapping[str, str]]
@@ -121,7 +123,7 @@ def make_service(raw: RawService) -> Service:
             BalancerAddress(point.ip or "", point.hostname or "", point.ip_mode or "")
             for point in (status.ingress or () if status else ())
         ),
-        annotations={key: value for key, value in annotations.items() if key.startswith(ANNOTATION_MARKS)},
+        annotations={key: value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)},
         labels={key: labels[key] for key in (*NAME_LABELS, *GATEWAY_LABELS) if key in labels},
         load_balancer_class=(spec.load_balancer_class if spec else "") or "",
         external_ips=(spec.external_ips if spec else ()) or (),

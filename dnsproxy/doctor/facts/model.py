@@ -181,6 +181,17 @@ class OwnService(Fact, frozen=True):
     faults: tuple[str, ...] = ()
 
 
+class IpModePolicy(Fact, frozen=True):
+    """Our admission policy that makes providers write `ipMode: Proxy`."""
+
+    version: str = ""
+    """Of MutatingAdmissionPolicy, as the API server serves it: `v1`, `v1beta1`; empty if it serves none."""
+    found: bool | None = None
+    """Whether the policy is there; None if it could not be read."""
+    classes: tuple[str, ...] = ()
+    """The load balancer classes that it selects."""
+
+
 class ReadFailure(Fact, frozen=True):
     """An object or a list that could not be read."""
 
@@ -212,6 +223,8 @@ class Facts(Fact, frozen=True):
     """The networks of the pods, as far as the nodes and the settings of the data plane show them; empty if unknown."""
     node_addresses: tuple[str, ...] = ()
     """The internal addresses of the first nodes: a short-circuited connection may come from its node's address."""
+    ip_mode_policy: IpModePolicy | None = None
+    """None if it was not asked for."""
     dns: ClusterDns | None = None
     dnsproxy: OwnService | None = None
     relay: OwnService | None = None

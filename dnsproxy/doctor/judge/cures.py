@@ -17,6 +17,8 @@ from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.findings import Remedy
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.host_groups import HostGroup
+from dnsproxy.doctor.judge.ip_mode_judgement import judge_ip_mode
+from dnsproxy.doctor.judge.ip_mode_remedy import why_not
 from dnsproxy.doctor.judge.overlays import backend
 from dnsproxy.doctor.judge.remedies import (
     deploy_line,
@@ -50,8 +52,19 @@ def cures(
     at_balancer: tuple[Remedy, ...] = ()
     if short:
         service = one.path.service
-        at_balancer = provider_remedies(service, one.provider, one.plane, facts, ignored=bool(one.short.ignored))
+        ignored = bool(one.short.ignored)
+        at_balancer = provider_remedies(service, one.provider, one.plane, facts, group.sample, ignored=ignored)
     return (*at_balancer, *past_the_balancer(group, one, facts))
+
+
+def why_no_policy(controllers: Iterable[Controller], facts: Facts) -> Iterator[str]:
+    """Why our policy is not among the remedies for short-circuited controllers, a line for each reason."""
+    for one in controllers:
+        service = one.path.service
+        judgement = judge_ip_mode(service, one.provider, one.plane, node_addresses=facts.node_addresses)
+        reason = "" if one.short.ignored else why_not(judgement, facts)
+        if reason:
+            yield f"`ipMode: Proxy` by a policy is not offered for {one.about}: {reason}"
 
 
 def past_the_balancer(group: HostGroup, controller: Controller, facts: Facts) -> Iterator[Remedy]:

@@ -18,6 +18,7 @@ from dnsproxy.doctor.judge.controller_findings import judge_header
 from dnsproxy.doctor.judge.dns_findings import judge_dns
 from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Remedy, Severity, Unseen, worst_first
 from dnsproxy.doctor.judge.host_groups import find_groups
+from dnsproxy.doctor.judge.ip_mode_policy import judge_policy
 from dnsproxy.doctor.judge.need import is_needed, judge_need
 from dnsproxy.doctor.judge.path_report import report_path
 from dnsproxy.doctor.judge.paths import Paths, find_paths, near_names, normalize_address, relay_addresses
@@ -42,6 +43,7 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
         *(one for controller in controllers for one in _judge_header(controller, every)),
         *_judge_own(facts, controllers, every),
         *judge_answers(every, facts),
+        *judge_policy(facts),
     ]
     found = [one for one in results if isinstance(one, Finding)]
     if not any(one.severity in (Severity.PROBLEM, Severity.WARNING) for one in found):

@@ -12,7 +12,7 @@ from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.controller import Controller
-from dnsproxy.doctor.judge.cures import cures
+from dnsproxy.doctor.judge.cures import cures, why_no_policy
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import describe
 from dnsproxy.doctor.judge.paths import normalize_address, relay_addresses
@@ -81,9 +81,11 @@ def _finding(ident: str, addresses: Sequence[AddressReach], ways: Ways, facts: F
     ports = {port for one in addresses for port in one.failing_ports(tls=ways.group.tls)}
     controllers = ways.for_addresses(one.address for one in addresses)
     past = any(_passes_tls_by(one.address, ways) for one in addresses)
-    cured = cures(ways.group, controllers, facts, short=past or ident in _SHORT, ports=ports)
+    short = past or ident in _SHORT
+    cured = cures(ways.group, controllers, facts, short=short, ports=ports)
     steps = (*_first_steps(ident, named, ways), *cured)
-    return Finding(ident, Severity.PROBLEM, text, ways.about, evidence_of(ways), steps, ways.group.hostnames)
+    evidence = (*evidence_of(ways), *(why_no_policy(controllers, facts) if short else ()))
+    return Finding(ident, Severity.PROBLEM, text, ways.about, evidence, steps, ways.group.hostnames)
 
 
 def _passes_tls_by(address: str, ways: Ways) -> bool:

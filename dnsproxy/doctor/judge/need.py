@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
+from dnsproxy.doctor.judge.ip_mode_policy import NAME, selected
 from dnsproxy.doctor.judge.paths import Paths
 from dnsproxy.doctor.judge.reach import Reach, overall_reach
 from dnsproxy.doctor.judge.ways import Ways
@@ -34,8 +35,23 @@ def judge_need(every: Sequence[Ways], paths: Paths, facts: Facts) -> Iterator[Fi
         return
     if written:
         text = "Switchback is installed, but no host of this cluster needs it any more"
-        lines = ("dnsproxy uninstall", "kubectl delete namespace switchback")
-        steps = (Remedy("uninstall it, the stanza first; deploy/README.md has the rest", lines),)
-        yield Finding("no-longer-needed", Severity.INFO, text, "Switchback", steps=steps)
+        yield Finding("no-longer-needed", Severity.INFO, text, "Switchback", _kept(facts), (_uninstall(facts),))
     elif all(ways.is_served for ways in every):
-        yield Finding("not-needed", Severity.OK, "no host of this cluster needs Switchback", "Switchback")
+        text = "no host of this cluster needs Switchback"
+        yield Finding("not-needed", Severity.OK, text, "Switchback", _kept(facts))
+
+
+def _uninstall(facts: Facts) -> Remedy:
+    """How to; the namespace may have the Deployment of `ip-mode --watch`, without which pods are short-circuited."""
+    if selected(facts):
+        text = (
+            f"uninstall the stanza, dnsproxy and the relay, but keep the policy {NAME} and `dnsproxy ip-mode --watch`"
+        )
+        return Remedy(text, ("dnsproxy uninstall",))
+    lines = ("dnsproxy uninstall", "kubectl delete namespace switchback")
+    return Remedy("uninstall it, the stanza first; deploy/README.md has the rest", lines)
+
+
+def _kept(facts: Facts) -> tuple[str, ...]:
+    keys = ", ".join(service.key for service in selected(facts))
+    return (f"pods reach the load balancer because ipMode is Proxy by Switchback: {keys}; keep it",) if keys else ()

@@ -89,10 +89,15 @@ class Provider:
     """What else turns the header on, invisible in the annotations of the Service."""
     never_sends: bool = False
     """Whether its load balancers cannot send the header, except where a switch says so."""
+    passes_packets: bool = False
+    """Whether packets reach the nodes with the load balancer's own address as destination: then kube-proxy's rule
+    for it serves clients from outside too."""
     ip_mode: StatusSetting | None = None
     """Makes the provider set `ipMode: Proxy`."""
     ip_mode_auto: str = ""
     """When its controller sets `ipMode: Proxy` by itself, and since which version."""
+    writes_no_ip_mode: bool = False
+    """Whether its controller writes no ipMode at all, in the version that was read."""
     hostname: StatusSetting | None = None
     """Puts a hostname in place of the address."""
     note: str = ""

@@ -1,13 +1,13 @@
 """Remedies for a short-circuited load balancer, as lines to type, the best first.
 
-The law: the provider's own remedy goes before Switchback; a side effect is named with its line. If the provider has no
-remedy, only Switchback is left (cures.py). Nothing here runs a command. Tested in
+The law: the provider's own ipMode goes first, then ours, then a hostname; a side effect is named with its line. If
+none of them fits, only the relay is left (cures.py). Nothing here runs a command. Tested in
 tests/dnsproxy/doctor/judge/test_remedies.py, test_providers.py and test_provider_rows.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from shlex import quote
 from typing import Final
 
@@ -17,6 +17,8 @@ from dnsproxy.doctor.facts.model import Facts, Service
 from dnsproxy.doctor.facts.probes import Header
 from dnsproxy.doctor.judge.findings import Remedy
 from dnsproxy.doctor.judge.header_annotations import HeaderSwitch, Sends, read_switches
+from dnsproxy.doctor.judge.ip_mode_judgement import judge_ip_mode
+from dnsproxy.doctor.judge.ip_mode_remedy import make_remedy, with_side_effects
 from dnsproxy.doctor.judge.overlays import overlay
 from dnsproxy.doctor.judge.provider import Provider, StatusSetting
 from dnsproxy.doctor.judge.providers import UNKNOWN
@@ -48,12 +50,31 @@ def quoted(key: str) -> tuple[str, str]:
 
 
 def provider_remedies(
-    service: Service, provider: Provider, plane: DataPlane, facts: Facts, *, ignored: bool = False
+    service: Service, provider: Provider, plane: DataPlane, facts: Facts, hostname: str, *, ignored: bool = False
 ) -> tuple[Remedy, ...]:
-    """The remedies at the load balancer, the best first; `ignored`: ipMode is Proxy already, and has no effect."""
+    """The remedies at the load balancer, the best first.
+
+    `hostname`: a host behind it, to check with; `ignored`: ipMode is Proxy already, and has no effect.
+    """
     first = (Remedy(plane.remedy),) if ignored and plane.remedy else ()
-    ip_mode = first if ignored else tuple(_ip_mode(service, provider, plane, facts))
+    ip_mode = first if ignored else _with_side_effects(_all_ip_mode(service, provider, plane, facts, hostname))
     return (*ip_mode, *_hostname(service, provider))
+
+
+def _all_ip_mode(
+    service: Service, provider: Provider, plane: DataPlane, facts: Facts, hostname: str
+) -> Iterator[Remedy]:
+    yield from _ip_mode(service, provider, plane, facts)
+    judgement = judge_ip_mode(service, provider, plane, node_addresses=facts.node_addresses)
+    own = make_remedy(service, judgement, facts, hostname)
+    if own is not None:
+        yield own
+
+
+def _with_side_effects(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
+    """They are the same, whoever writes ipMode, so that the first remedy has them for all."""
+    found = tuple(remedies)
+    return (*(replace(one, text=with_side_effects(one.text)) for one in found[:1]), *found[1:])
 
 
 def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> Iterator[Remedy]:
@@ -69,12 +90,12 @@ def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Fact
     if setting is not None and _is_set(setting, service):
         yield _without_effect(setting, service, first + unknown)
     elif setting is not None:
-        text = f"{provider.name} can set `ipMode: Proxy`, which ends the short circuit without side effects"
+        text = f"{provider.name} can set `ipMode: Proxy`, which ends the short circuit"
         line = annotate(service, setting.key, setting.value)
         yield Remedy(text + _since(setting) + first + unknown, (line,))
     elif provider.ip_mode_auto:
         text = f"upgrade the controller if it is older: {provider.ip_mode_auto}, which ends the short circuit"
-        yield Remedy(f"{text} without side effects{first}{unknown}")
+        yield Remedy(f"{text}{first}{unknown}")
 
 
 def _hostname(service: Service, provider: Provider) -> Iterator[Remedy]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.controller import Controller
-from dnsproxy.doctor.judge.cures import cures, find_out
+from dnsproxy.doctor.judge.cures import cures, find_out, why_no_policy
 from dnsproxy.doctor.judge.failing_ways import cause_of, controller_evidence, evidence_of
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.header_annotations import Sends
@@ -66,9 +66,11 @@ def _by_balancer(ways: Ways, facts: Facts) -> Finding:
     ident = cause_of(worst, ways, facts)
     text = f"pods that resolve these hosts to {worst.address} are not served: a connection {worst.reach.value}"
     short = ident in ("short-circuited", "ip-mode-ignored")
-    steps = cures(ways.group, ways.for_addresses([worst.address]), facts, short=short)
+    controllers = ways.for_addresses([worst.address])
+    steps = cures(ways.group, controllers, facts, short=short)
     known = ident if short or ident in ("header-lost", "balancer-unserved") else "balancer-unserved"
-    return Finding(known, Severity.PROBLEM, text, ways.about, evidence_of(ways), steps, ways.group.hostnames)
+    evidence = (*evidence_of(ways), *(why_no_policy(controllers, facts) if short else ()))
+    return Finding(known, Severity.PROBLEM, text, ways.about, evidence, steps, ways.group.hostnames)
 
 
 def _by_settings(controller: Controller, ways: Ways, facts: Facts) -> Iterator[Finding]:
@@ -97,5 +99,5 @@ def _by_settings(controller: Controller, ways: Ways, facts: Facts) -> Iterator[F
 
 def _finding(ident: str, severity: Severity, text: str, controller: Controller, ways: Ways, facts: Facts) -> Finding:
     steps = cures(ways.group, (controller,), facts, short=True)
-    evidence = tuple(controller_evidence(controller))
+    evidence = (*controller_evidence(controller), *why_no_policy((controller,), facts))
     return Finding(ident, severity, text, controller.about, evidence, steps, ways.group.hostnames)

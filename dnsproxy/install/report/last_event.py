@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.install.watch.event import CONTROLLER
+from dnsproxy.install.report.event_reasons import INSTALLER
 from sidecar.kubernetes.objects import ObjectMeta
 
-OF_INSTALLERS: Final = f"reportingController={CONTROLLER}"
+OF_INSTALLERS: Final = f"reportingController={INSTALLER.controller}"
 """The field selector of their Events."""
 
 
@@ -43,7 +43,7 @@ class LastEvent:
 
 def find_last(events: Iterable[SeenEvent]) -> LastEvent | None:
     """The newest Event of an installer; None if there is none."""
-    ours = [one for one in events if one.reporting_controller == CONTROLLER and one.event_time]
+    ours = [one for one in events if one.reporting_controller == INSTALLER.controller and one.event_time]
     if not ours:
         return None
     # The API server writes all times in UTC and with microseconds, so they sort as text.

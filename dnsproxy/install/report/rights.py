@@ -14,8 +14,8 @@ import yaml
 
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, Request
 from dnsproxy.install.change.config_map import ConfigMapChange, is_made
-from dnsproxy.install.watch.event import GROUP, PLURAL
 from dnsproxy.install.watch.followed import followed
+from sidecar.kubernetes.events.event import GROUP, PLURAL
 
 NAME: Final = "dnsproxy-install"
 WATCH_NAME: Final = "dnsproxy-install-watch"

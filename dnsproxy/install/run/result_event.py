@@ -15,9 +15,10 @@ import msgspec
 
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.requests import SERVICE, Request
+from dnsproxy.install.report import event_reasons
 from dnsproxy.install.report.last_event import OF_INSTALLERS, LastEvent, SeenEvent, find_last
-from dnsproxy.install.watch.event import GROUP, PLURAL, About, Reason, event_path, make_event
 from sidecar.kubernetes.errors import ApiError
+from sidecar.kubernetes.events.event import GROUP, PLURAL, About, Reason, event_path, make_event
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.one_shot import get_object, list_all
@@ -35,7 +36,9 @@ class _Identity(msgspec.Struct, frozen=True):
 async def record_result(client: ApiClient, own: ObjectRef, reason: Reason, note: str) -> str:
     """Create an Event about dnsproxy's Service. Returns why it could not be created, or ``."""
     about = About("Service", own.namespace, own.name, await _uid_of(client, own))
-    body = make_event(about, reason, note, suppressed=0, time=datetime.now(UTC), instance=os.uname().nodename)
+    body = make_event(
+        event_reasons.INSTALLER, about, reason, note, suppressed=0, time=datetime.now(UTC), instance=os.uname().nodename
+    )
     try:
         await client.change("POST", event_path(about), {}, body, content_type="application/json", seconds=_SECONDS)
     except ApiError as error:

@@ -1,4 +1,4 @@
 """`dnsproxy install --watch`: keeps the stanza in the cluster's DNS when another program overwrites it.
 
-Pure but for event_recorder.py, followers.py, program.py and watcher.py.
+Pure but for followers.py, program.py and watcher.py.
 """

@@ -12,7 +12,7 @@ from enum import Enum
 from math import inf
 from typing import Final
 
-from dnsproxy.install.watch.backoff import QUIET, Backoff, lost, stood, wait_of
+from sidecar.values.write_backoff import QUIET, Backoff, lost, stood, wait_of
 
 JITTER: Final = 0.3
 """Maximum seconds between a change and the look at it; of two watchers, the second then finds it repaired."""

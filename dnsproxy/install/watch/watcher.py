@@ -20,12 +20,11 @@ from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import Entry
 from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.install.report import event_reasons
 from dnsproxy.install.run.applying import Changed, Planned, plan_survey, try_planned, write
 from dnsproxy.install.run.live_hostnames import read_coverage
 from dnsproxy.install.run.survey import InstallRequest, Survey, survey
 from dnsproxy.install.run.upstream_comparison import compare_upstreams
-from dnsproxy.install.watch.event import About, Reason
-from dnsproxy.install.watch.event_recorder import EventRecorder
 from dnsproxy.install.watch.followers import Followers
 from dnsproxy.install.watch.state_machine import (
     Action,
@@ -45,6 +44,8 @@ from dnsproxy.install.watch.state_machine import (
     watch_step,
 )
 from dnsproxy.install.watch.watcher_status import WatchStatus
+from sidecar.kubernetes.events.event import About, Reason
+from sidecar.kubernetes.events.recorder import EventRecorder
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
@@ -71,7 +72,7 @@ class Watcher:
         self._status = status
         self._dns = dns
         self._seconds = seconds
-        self._recorder = EventRecorder(client)
+        self._recorder = EventRecorder(client, event_reasons.INSTALLER, logger="dnsproxy.install")
         # Before anything is read, dnsproxy's own Service.
         self._own = self._about = About("Service", request.own.namespace, request.own.name)
         self._planned: Planned | None = None
@@ -198,21 +199,23 @@ class Watcher:
     def _record_written(self, cause: Cause) -> None:
         where, planned = self._status.target, self._planned
         if cause is Cause.FIRST:
-            self._record(Reason.INSTALLED, f"the stanza was written: {where}")
+            self._record(event_reasons.INSTALLED, f"the stanza was written: {where}")
         elif cause is Cause.UNDONE:
-            self._record(Reason.REPAIRED, f"the stanza was missing or changed, and was written again: {where}")
+            self._record(event_reasons.REPAIRED, f"the stanza was missing or changed, and was written again: {where}")
         elif planned is not None and planned.wanted is not None:
             addresses = ", ".join(map(format_address, planned.wanted.addresses))
-            self._record(Reason.MOVED, f"the stanza now asks {addresses} for {', '.join(planned.edits.zones)}: {where}")
+            self._record(
+                event_reasons.MOVED, f"the stanza now asks {addresses} for {', '.join(planned.edits.zones)}: {where}"
+            )
 
     def _record_standing(self, standing: Standing) -> None:
         if standing is Standing.REFUSED:
-            self._record(Reason.REFUSED, self._status.state.why)
+            self._record(event_reasons.REFUSED, self._status.state.why)
         elif standing is Standing.UNKNOWN:
-            self._record(Reason.FAILED, self._status.state.why)
+            self._record(event_reasons.FAILED, self._status.state.why)
         elif standing is Standing.UNDONE:
             text = "another writer keeps undoing the stanza; give it to the owner: dnsproxy install --method print"
-            self._record(Reason.UNDONE, f"{self._status.describe()}; {text}")
+            self._record(event_reasons.UNDONE, f"{self._status.describe()}; {text}")
 
     def _record(self, reason: Reason, note: str) -> None:
         self._recorder.record(self._about, reason, note)
@@ -227,7 +230,7 @@ class Watcher:
                 if trio.current_time() - begun >= self._seconds and not warned:
                     warned = True
                     log.warning("written, not loaded", target=self._status.target, said=one_line(self._status.said))
-                    self._record(Reason.NOT_LOADED, f"written, but not loaded yet: {self._status.said}")
+                    self._record(event_reasons.NOT_LOADED, f"written, but not loaded yet: {self._status.said}")
                 await trio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from sidecar.cli.progress_line import ProgressLine
@@ -33,3 +35,19 @@ def test_a_line_is_no_wider_than_the_terminal(
     monkeypatch.setenv("COLUMNS", "20")
     ProgressLine().show("x" * 100)
     assert capsys.readouterr().err == "\r\x1b[K" + "x" * 19
+
+
+def test_a_terminal_that_hung_up_ends_the_line_and_not_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as stderr:
+        monkeypatch.setattr("sys.stderr", stderr)
+        line = ProgressLine()
+        os.close(ours)
+        for _ in range(2):
+            line.show("restoring the status")
+        line.clear()
+        assert not line.on_terminal
+        # What was buffered cannot be flushed at the end either.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stderr.fileno())
+        os.close(null)

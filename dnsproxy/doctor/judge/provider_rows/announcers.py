@@ -18,7 +18,9 @@ METALLB: Final = Provider(
     marks=("metallb.universe.tf/", "metallb.io/"),
     classes=("metallb",),
     never_sends=True,
-    note="it cannot send the PROXY header or set ipMode: the header comes from a proxy in front of it",
+    passes_packets=True,
+    writes_no_ip_mode=True,
+    note="it cannot send the PROXY header: the header comes from a proxy in front of it",
 )
 KUBE_VIP: Final = Provider(
     "kube-vip",
@@ -26,6 +28,8 @@ KUBE_VIP: Final = Provider(
     marks=("kube-vip.io/",),
     classes=("kube-vip.io/",),
     never_sends=True,
+    passes_packets=True,
+    writes_no_ip_mode=True,
     note=METALLB.note,
 )
 CILIUM_LB: Final = Provider(
@@ -37,6 +41,8 @@ CILIUM_LB: Final = Provider(
     marks=("io.cilium/lb-ipam", "lbipam.cilium.io/"),
     classes=("io.cilium/",),
     never_sends=True,
+    passes_packets=True,
+    writes_no_ip_mode=True,
     note=f"{METALLB.note}; if Cilium itself announces the address, `ipMode: Proxy` would make it unreachable",
-    unverified="whether a Cilium newer than these files sets ipMode",
+    unverified="whether a Cilium newer than these files sets `ipMode`",
 )

@@ -49,6 +49,7 @@ DIGITAL_OCEAN: Final = Provider(
     marks=(f"{_BETA}do-loadbalancer-", "kubernetes.digitalocean.com/"),
     schemes=("digitalocean",),
     switches=(HeaderSwitch(f"{_BETA}do-loadbalancer-enable-proxy-protocol"),),
+    writes_no_ip_mode=True,
     hostname=StatusSetting(
         f"{_BETA}do-loadbalancer-hostname",
         since="digitalocean-cloud-controller-manager v0.1.17",
@@ -72,12 +73,13 @@ SCALEWAY: Final = Provider(
     ip_mode=StatusSetting(
         f"{_BETA}scw-loadbalancer-ip-mode", "Proxy", since="scaleway-cloud-controller-manager v0.33.0"
     ),
+    ip_mode_auto="scaleway-cloud-controller-manager v0.33.0 or newer sets `ipMode: Proxy` itself if PROXY is on for "
+    "all ports",
     hostname=StatusSetting(
         f"{_BETA}scw-loadbalancer-use-hostname",
         "true",
         note="the name is the reverse name of the load balancer's address",
     ),
-    note="from v0.33.0 it sets `ipMode: Proxy` by itself only if PROXY is on for all ports",
 )
 _LINODE: Final = "linode/linode-cloud-controller-manager"
 LINODE: Final = Provider(
@@ -95,6 +97,7 @@ LINODE: Final = Provider(
         HeaderSwitch(f"{_BETA}linode-loadbalancer-default-proxy-protocol", in_any_case("v1", "v2"), "v1"),
         HeaderSwitch(f"{_BETA}linode-loadbalancer-proxy-protocol", in_any_case("v1", "v2"), ""),
     ),
+    writes_no_ip_mode=True,
     hostname=StatusSetting(
         f"{_BETA}linode-loadbalancer-hostname-only-ingress",
         "true",
@@ -108,6 +111,7 @@ VULTR: Final = Provider(
     marks=(f"{_BETA}vultr-loadbalancer-",),
     schemes=("vultr",),
     switches=(HeaderSwitch(f"{_BETA}vultr-loadbalancer-proxy-protocol"),),
+    writes_no_ip_mode=True,
     hostname=StatusSetting(f"{_BETA}vultr-loadbalancer-hostname", since="vultr-cloud-controller-manager v0.13.1"),
 )
 _CIVO: Final = "civo/civo-cloud-controller-manager"
@@ -126,6 +130,7 @@ CIVO: Final = Provider(
             "send-proxy",
         ),
     ),
+    writes_no_ip_mode=True,
     note="from v0.0.6 it removes the ip from the status by itself if PROXY is on",
     unverified="what Civo's API makes of other values than `send-proxy` and `send-proxy-v2`",
 )
@@ -147,6 +152,7 @@ UPCLOUD: Final = Provider(
             part='`"outbound_proxy_protocol": "v1"` in the properties of the backend of each port',
         ),
     ),
+    writes_no_ip_mode=True,
     note="its status has a hostname by itself, and no address",
 )
 _EXOSCALE: Final = "exoscale/exoscale-cloud-controller-manager"
@@ -156,5 +162,6 @@ EXOSCALE: Final = Provider(
     marks=(f"{_BETA}exoscale-loadbalancer-",),
     schemes=("exoscale",),
     never_sends=True,
+    writes_no_ip_mode=True,
     note="its load balancers preserve the client's address with externalTrafficPolicy: Local, and have no PROXY header",
 )

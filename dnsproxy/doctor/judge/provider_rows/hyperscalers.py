@@ -22,6 +22,7 @@ from dnsproxy.doctor.judge.provider import Kind, Provider, Source, StatusSetting
 
 _BETA: Final = "service.beta.kubernetes.io/"
 _READ: Final = date(2026, 11, 22)
+_READ_IP_MODE: Final = date(2026, 11, 23)
 
 _OCI: Final = "oracle/oci-cloud-controller-manager"
 _OCI_NLB: Final = "NLBs"
@@ -58,6 +59,7 @@ ALIBABA: Final = Provider(
         Source(_ALIBABA, "pkg/controller/service/clbv1/listeners.go", "v2.14.0", _READ),
         Source(_ALIBABA, "pkg/controller/service/nlbv2/listeners.go", "v2.14.0", _READ),
         Source(_ALIBABA, "pkg/controller/service/clbv1/service_controller.go", "v2.14.0", _READ),
+        Source(_ALIBABA, "pkg/controller/service/nlbv2/nlb_controller.go", "v2.14.0", _READ_IP_MODE),
     ),
     marks=(f"{_BETA}alibaba-cloud-loadbalancer-", f"{_BETA}alicloud-loadbalancer-"),
     classes=("alibabacloud.com/",),
@@ -69,6 +71,7 @@ ALIBABA: Final = Provider(
         HeaderSwitch(f"{_BETA}alibaba-cloud-loadbalancer-proxy-protocol", in_any_case("on"), "on", (_ALIBABA_NLB,)),
         HeaderSwitch(f"{_BETA}alicloud-loadbalancer-proxy-protocol", in_any_case("on"), "", (_ALIBABA_NLB,)),
     ),
+    writes_no_ip_mode=True,
     hostname=StatusSetting(
         f"{_BETA}alibaba-cloud-loadbalancer-hostname",
         note="on CLB; an NLB has a hostname by itself",
@@ -93,6 +96,7 @@ AWS: Final = Provider(
         Source(_IN_TREE, "pkg/providers/v1/aws_validations.go", "63ec440c3275", _READ),
         Source(_LBC, "pkg/service/model_build_target_group.go", "v3.5.0", _READ),
         Source(_LBC, "docs/install/iam_policy.json", "v3.5.0", _READ),
+        Source(_LBC, "controllers/service/service_controller.go", "v3.5.0", _READ_IP_MODE),
     ),
     marks=(f"{_BETA}aws-load-balancer-",),
     classes=("service.k8s.aws/", "eks.amazonaws.com/"),
@@ -124,6 +128,7 @@ AWS: Final = Provider(
             "elasticloadbalancing:ModifyTargetGroupAttributes",
         ),
     ),
+    writes_no_ip_mode=True,
     note="its status has only a hostname, so nothing is short-circuited",
     unverified="the controller of EKS Auto Mode (eks.amazonaws.com/nlb), which is not public; it is taken for the AWS "
     "Load Balancer Controller",
@@ -135,6 +140,7 @@ AZURE: Final = Provider(
     sources=(
         Source(_AZURE, "pkg/provider/azure_privatelinkservice.go", "v1.36.0", _READ),
         Source(_AZURE, "pkg/provider/azure_utils.go", "7b31c76ce2ff", _READ),
+        Source(_AZURE, "pkg/provider/azure_loadbalancer.go", "7b31c76ce2ff", _READ_IP_MODE),
     ),
     marks=(f"{_BETA}azure-",),
     schemes=("azure",),
@@ -152,6 +158,8 @@ AZURE: Final = Provider(
         ),
     ),
     never_sends=True,
+    passes_packets=True,
+    writes_no_ip_mode=True,
     note="its load balancers preserve the client's address and have no PROXY header; only a private link service "
     "has one",
 )
@@ -159,11 +167,14 @@ GOOGLE: Final = Provider(
     "Google Cloud",
     sources=(
         Source("kubernetes/cloud-provider-gcp", "providers/gce/gce_loadbalancer_external.go", "v36.3.8", _READ),
+        Source("kubernetes/cloud-provider-gcp", "providers/gce/gce_loadbalancer_internal.go", "v36.3.8", _READ_IP_MODE),
         Source("kubernetes/ingress-gce", "pkg/apis/serviceattachment/v1/types.go", "01c9c5513641", _READ),
     ),
     marks=("cloud.google.com/", "networking.gke.io/"),
     schemes=("gce",),
     never_sends=True,
+    passes_packets=True,
+    writes_no_ip_mode=True,
     note="its Services' load balancers pass packets through and have no PROXY header; only a ServiceAttachment with "
     "proxyProtocol adds one",
 )

@@ -96,6 +96,7 @@ CLOUD_STACK: Final = Provider(
     marks=(f"{_BETA}cloudstack-load-balancer-",),
     schemes=("cloudstack", "external-cloudstack"),
     switches=(HeaderSwitch(f"{_BETA}cloudstack-load-balancer-proxy-protocol", exactly("true")),),
+    writes_no_ip_mode=True,
     hostname=StatusSetting(f"{_BETA}cloudstack-load-balancer-hostname", since="cloudstack-kubernetes-provider v1.1.0"),
 )
 _OUTSCALE: Final = "outscale/cloud-provider-osc"
@@ -112,8 +113,9 @@ OUTSCALE: Final = Provider(
         f"{_BETA}osc-load-balancer-ingress-ipmode",
         "Proxy",
         since="cloud-provider-osc v1.31.0, v1.32.0, v1.33.0, v1.34.1",
-        note="from v1.31.2, v1.32.2, v1.33.2 and v1.34.2 it is the default",
     ),
+    ip_mode_auto="cloud-provider-osc v1.31.2, v1.32.2, v1.33.2, v1.34.2 or newer sets `ipMode: Proxy` itself if the "
+    "status has an address",
     hostname=StatusSetting(
         f"{_BETA}osc-load-balancer-ingress-address",
         "hostname",

@@ -107,6 +107,8 @@ def test_the_nearest_sign_counts(one: Service, scheme: str, expected: str) -> No
     assert provider_of(one, scheme).name == expected
 
 
+OWN_LINE: Final = "dnsproxy ip-mode --watch --service ingress-nginx/ingress-nginx-controller"
+
 FIRST_LINES: Final = {
     "Hetzner": "load-balancer.hetzner.cloud/hostname=lb.example.org",
     "DigitalOcean": f"{BETA}do-loadbalancer-hostname=lb.example.org",
@@ -129,19 +131,37 @@ def test_a_short_circuited_load_balancer_gets_its_providers_line(name: str, anno
         finding = named(diagnose(service(annotations, points=points)), "short-circuited")
         assert finding.severity is Severity.PROBLEM
         told = lines(finding)
+        own = [OWN_LINE] if name in SWITCHED_ON else []
         if name in FIRST_LINES:
             command = "kubectl -n ingress-nginx annotate service ingress-nginx-controller --overwrite "
-            assert told[0] == command + FIRST_LINES[name]
+            by_ip_mode = "mode" in FIRST_LINES[name]
+            wanted = command + FIRST_LINES[name]
+            assert told[: len(own) + 1] == ([wanted, *own] if by_ip_mode else [*own, wanted])
         else:
-            assert told[0].startswith("kubectl apply -k deploy/overlays/")
+            assert told[:-2] == own
+        assert told[-2].startswith("kubectl apply -k deploy/overlays/")
         assert told[-1] == "dnsproxy install"
+
+
+@pytest.mark.parametrize("annotations", NEVER.values(), ids=list(NEVER))
+def test_our_policy_is_not_offered_where_it_cuts_clients_off_and_the_evidence_says_why(
+    annotations: dict[str, str],
+) -> None:
+    finding = named(diagnose(service(annotations)), "short-circuited")
+    assert [line for line in lines(finding) if "ip-mode" in line] == []
+    (reason,) = (line for line in finding.evidence if "is not offered" in line)
+    unknown = "whether it opens connections of its own is not known" in reason
+    assert unknown or "clients from outside are cut off" in reason
 
 
 @pytest.mark.parametrize(("name", "annotations"), SWITCHED_ON.items())
 def test_the_providers_own_remedy_comes_first(name: str, annotations: dict[str, str]) -> None:
     steps = named(diagnose(service(annotations)), "short-circuited").steps
+    assert "ipMode: Proxy" in steps[0].text
+    assert "Side effects: pods' traffic to the host leaves the cluster" in steps[0].text
+    assert "without side effects" not in " ".join(step.text for step in steps)
     if name in ("Hetzner", "OpenStack", "Scaleway", "STACKIT", "Oracle", "Outscale"):
-        assert "ipMode: Proxy" in steps[0].text
+        assert "MutatingAdmissionPolicy" not in steps[0].text
     if name in ("Hetzner", "DigitalOcean", "Vultr", "OpenStack", "Alibaba"):
         hostname = next(step for step in steps if "put a hostname instead" in step.text)
         assert "need not be one of them" in hostname.text

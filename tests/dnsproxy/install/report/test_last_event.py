@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from dnsproxy.install.report.event_reasons import INSTALLER
 from dnsproxy.install.report.last_event import LastEvent, SeenEvent, find_last
-from dnsproxy.install.watch.event import CONTROLLER
 
 
 def event(time: str | None, reason: str, sort: str = "Normal", **fields: Any) -> SeenEvent:
     metadata = {"name": f"dnsproxy-install-{reason.lower()}", "namespace": "switchback"}
     body = {"metadata": metadata, "eventTime": time, "reason": reason, "type": sort, "note": f"because {reason}"}
-    return msgspec.convert({**body, "reportingController": CONTROLLER, **fields}, SeenEvent)
+    return msgspec.convert({**body, "reportingController": INSTALLER.controller, **fields}, SeenEvent)
 
 
 FAILED = event("2026-01-02T03:04:05.000000Z", "InstallFailed", "Warning")

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.install.watch.backoff import FREE, LONGEST, QUIET, Backoff
 from dnsproxy.install.watch.state_machine import (
     GAP,
     HEARTBEAT,
@@ -34,6 +33,7 @@ from dnsproxy.install.watch.state_machine import (
     Written,
     watch_step,
 )
+from sidecar.values.write_backoff import FREE, LONGEST, QUIET, Backoff
 
 NOW = 1000.0
 STOOD = WatchState(Standing.INSTALLED, look_at=NOW + 100, looked_at=NOW - 20, wanted="a", backoff=Backoff(0, NOW - 500))

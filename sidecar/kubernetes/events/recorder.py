@@ -14,8 +14,8 @@ from typing import Final, NamedTuple, NoReturn
 import structlog
 import trio
 
-from dnsproxy.install.watch.event import About, Limit, Reason, admit, event_path, make_event
 from sidecar.kubernetes.errors import ApiError, Conflict, ServerTrouble, TooManyRequests, Unauthorized
+from sidecar.kubernetes.events.event import About, Limit, Reason, Reporter, admit, event_path, make_event
 from sidecar.kubernetes.http import ApiClient
 
 _QUEUED: Final = 16
@@ -27,8 +27,6 @@ _PAUSE: Final = 10.0
 _LAST_SECONDS: Final = 1.0
 """Seconds for the Events that wait at the end."""
 
-log = structlog.get_logger("dnsproxy.install")
-
 
 class _Queued(NamedTuple):
     about: About
@@ -39,10 +37,12 @@ class _Queued(NamedTuple):
 
 
 class EventRecorder:
-    """Queues Events, and creates them while it runs."""
+    """Queues Events, and creates them while it runs; `logger` is the name of the program's log."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, reporter: Reporter, *, logger: str) -> None:
         self._client = client
+        self._reporter = reporter
+        self._log = structlog.get_logger(logger)
         self._limit = Limit()
         self._failed = ""
         self._queue: deque[_Queued] = deque()
@@ -83,6 +83,7 @@ class EventRecorder:
     async def _try(self, queued: _Queued) -> bool:
         """Whether an Event is done: created or rejected."""
         body = make_event(
+            self._reporter,
             queued.about,
             queued.reason,
             queued.note,
@@ -99,7 +100,7 @@ class EventRecorder:
         except ApiError as error:
             if self._failed != error.cause:
                 self._failed = error.cause
-                log.warning("cannot make an Event", namespace=queued.about.namespace, cause=str(error))
+                self._log.warning("cannot make an Event", namespace=queued.about.namespace, cause=str(error))
             return not isinstance(error, ServerTrouble | TooManyRequests | Unauthorized)
         self._failed = ""
         return True

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.install.watch.backoff import FIRST, FREE, LONGEST, QUIET, Backoff, lost, stood, wait_of
+from sidecar.values.write_backoff import FIRST, FREE, LONGEST, QUIET, Backoff, lost, stood, wait_of
 
 
 def losing(times: int, *, after: float = 1.0) -> Backoff:

@@ -14,13 +14,17 @@ import structlog
 import trio
 import trio.testing
 
-from dnsproxy.install.watch.event import EVERY, About, Reason
-from dnsproxy.install.watch.event_recorder import EventRecorder
+from sidecar.kubernetes.events.event import EVERY, About, Reason, Reporter
+from sidecar.kubernetes.events.recorder import EventRecorder
 from tests.dnsproxy.install.run.test_applying import client_of
 from tests.kit.manifest_api import respond
 
 Clock = trio.testing.MockClock
 HOURS = 50_000
+REPORTER = Reporter("example.org/keeper", action="Keep", name_prefix="example-keeper")
+REPAIRED = Reason("Repaired")
+MOVED = Reason("Moved")
+REASONS = (REPAIRED, MOVED, *(Reason(f"Other{number}") for number in range(5)))
 ABOUT = About("ConfigMap", "kube-system", "coredns", "123")
 
 
@@ -61,7 +65,7 @@ async def recording(server: Server) -> AsyncIterator[EventRecorder]:
     with trio.fail_after(HOURS) as scope:
         scope.shield = True
         async with client_of(server) as client, trio.open_nursery() as nursery:
-            recorder = EventRecorder(client)
+            recorder = EventRecorder(client, REPORTER, logger="example")
             nursery.start_soon(recorder.run)
             yield recorder
             nursery.cancel_scope.cancel()
@@ -72,11 +76,11 @@ async def test_an_event_that_the_server_cannot_take_now_is_sent_again(status: in
     del autojump_clock  # nobody waits for the pauses
     server = Server(lambda number: status if number < 3 else None)
     async with recording(server) as recorder:
-        recorder.record(ABOUT, Reason.REPAIRED, "a")
-        recorder.record(ABOUT, Reason.MOVED, "b")
+        recorder.record(ABOUT, REPAIRED, "a")
+        recorder.record(ABOUT, MOVED, "b")
         # After 401 the credentials are read again in a thread, for which this clock does not wait.
         await trio.sleep(150)
-        assert server.reasons == ["StanzaRepaired", "StanzaMoved"]
+        assert server.reasons == ["Repaired", "Moved"]
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 422])
@@ -87,10 +91,10 @@ async def test_an_event_that_the_server_rejects_is_dropped_and_later_ones_are_no
     server = Server(lambda number: status if number == 0 else None)
     with structlog.testing.capture_logs() as logs:
         async with recording(server) as recorder:
-            recorder.record(ABOUT, Reason.REPAIRED, "a")
-            recorder.record(ABOUT, Reason.MOVED, "b")
+            recorder.record(ABOUT, REPAIRED, "a")
+            recorder.record(ABOUT, MOVED, "b")
             await trio.sleep(60)
-    assert (server.asked, server.reasons) == (2, ["StanzaMoved"])
+    assert (server.asked, server.reasons) == (2, ["Moved"])
     assert [one["event"] for one in logs] == ["cannot make an Event"]
 
 
@@ -98,9 +102,9 @@ async def test_one_whose_answer_was_lost_is_not_created_twice(autojump_clock: Cl
     del autojump_clock  # nobody waits for the pauses
     server = Server(loses=lambda number: number == 0)
     async with recording(server) as recorder:
-        recorder.record(ABOUT, Reason.REPAIRED, "a")
+        recorder.record(ABOUT, REPAIRED, "a")
         await trio.sleep(60)
-        assert (server.asked, server.reasons) == (2, ["StanzaRepaired"])
+        assert (server.asked, server.reasons) == (2, ["Repaired"])
 
 
 async def test_a_server_that_stays_away_costs_a_bounded_queue_and_one_line(autojump_clock: Clock) -> None:
@@ -109,7 +113,7 @@ async def test_a_server_that_stays_away_costs_a_bounded_queue_and_one_line(autoj
     with structlog.testing.capture_logs() as logs:
         async with recording(server) as recorder:
             for _ in range(10):
-                for reason in Reason:
+                for reason in REASONS:
                     recorder.record(ABOUT, reason, "a")
                 await trio.sleep(EVERY)
             asked = server.asked
@@ -123,15 +127,15 @@ async def test_an_event_just_before_the_end_is_still_created(autojump_clock: Clo
     server = Server()
     async with recording(server) as recorder:
         await trio.sleep(1)
-        recorder.record(ABOUT, Reason.REPAIRED, "a")
-    assert server.reasons == ["StanzaRepaired"]
+        recorder.record(ABOUT, REPAIRED, "a")
+    assert server.reasons == ["Repaired"]
 
 
 async def test_the_end_does_not_wait_for_a_server_that_is_away(autojump_clock: Clock) -> None:
     del autojump_clock  # nobody waits for the pauses
     server = Server(lambda _: 0)
     async with recording(server) as recorder:
-        recorder.record(ABOUT, Reason.REPAIRED, "a")
+        recorder.record(ABOUT, REPAIRED, "a")
         await trio.testing.wait_all_tasks_blocked()
         ended = trio.current_time()
     assert trio.current_time() - ended <= 1

@@ -9,14 +9,18 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.install.watch.event import EVERY, About, Limit, Reason, admit, event_path, make_event
+from sidecar.kubernetes.events.event import EVERY, About, Limit, Reason, Reporter, admit, event_path, make_event
 
+REPORTER = Reporter("example.org/keeper", action="Keep", name_prefix="example-keeper")
+UNDONE = Reason("Undone", warns=True)
+REPAIRED = Reason("Repaired")
+MOVED = Reason("Moved")
 ABOUT = About("ConfigMap", "kube-system", "coredns", "123")
 TIME = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
 def test_an_event_lies_beside_its_object() -> None:
-    body = json.loads(make_event(ABOUT, Reason.UNDONE, "gone\nagain", suppressed=2, time=TIME, instance="pod-1"))
+    body = json.loads(make_event(REPORTER, ABOUT, UNDONE, "gone\nagain", suppressed=2, time=TIME, instance="pod-1"))
     assert event_path(ABOUT) == "/apis/events.k8s.io/v1/namespaces/kube-system/events"
     assert body["regarding"] == {
         "apiVersion": "v1",
@@ -27,28 +31,28 @@ def test_an_event_lies_beside_its_object() -> None:
     }
     assert (body["type"], body["reason"], body["eventTime"]) == (
         "Warning",
-        "StanzaUndone",
+        "Undone",
         "2026-01-02T03:04:05.000006Z",
     )
     assert "\n" not in body["note"]
     assert body["note"].endswith(" (and 2 more of these since the last Event)")
-    bare = make_event(About("Service", "a", "b"), Reason.REPAIRED, "", suppressed=0, time=TIME, instance="")
+    bare = make_event(REPORTER, About("Service", "a", "b"), REPAIRED, "", suppressed=0, time=TIME, instance="")
     assert "uid" not in json.loads(bare)["regarding"]
 
 
 def test_an_event_that_is_sent_twice_has_one_name_and_others_have_others() -> None:
-    def name(reason: Reason = Reason.REPAIRED, *, time: datetime = TIME, instance: str = "pod-1") -> str:
-        body = make_event(ABOUT, reason, "a note", suppressed=0, time=time, instance=instance)
+    def name(reason: Reason = REPAIRED, *, time: datetime = TIME, instance: str = "pod-1") -> str:
+        body = make_event(REPORTER, ABOUT, reason, "a note", suppressed=0, time=time, instance=instance)
         return str(json.loads(body)["metadata"]["name"])
 
     assert name() == name()
-    others = [name(Reason.MOVED), name(time=TIME.replace(microsecond=7)), name(instance="pod-2")]
+    others = [name(MOVED), name(time=TIME.replace(microsecond=7)), name(instance="pod-2")]
     assert len({name(), *others}) == 4
 
 
 @given(st.text(max_size=2000), st.text(max_size=300))
 def test_whatever_the_text_the_api_server_takes_its_length(note: str, instance: str) -> None:
-    body = json.loads(make_event(ABOUT, Reason.REFUSED, note, suppressed=0, time=TIME, instance=instance))
+    body = json.loads(make_event(REPORTER, ABOUT, UNDONE, note, suppressed=0, time=TIME, instance=instance))
     assert len(body["note"].encode()) <= 1024
     assert 1 <= len(body["reportingInstance"]) <= 128
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", body["metadata"]["name"])
@@ -56,10 +60,10 @@ def test_whatever_the_text_the_api_server_takes_its_length(note: str, instance: 
 
 def test_one_of_a_reason_in_some_minutes_and_the_others_are_counted() -> None:
     limit = Limit()
-    limit, first = admit(limit, Reason.REPAIRED, 0.0)
-    limit, second = admit(limit, Reason.REPAIRED, 1.0)
-    limit, other = admit(limit, Reason.REFUSED, 1.0)
-    limit, third = admit(limit, Reason.REPAIRED, EVERY - 1)
-    limit, later = admit(limit, Reason.REPAIRED, EVERY)
-    limit, last = admit(limit, Reason.REPAIRED, 2 * EVERY)
+    limit, first = admit(limit, REPAIRED, 0.0)
+    limit, second = admit(limit, REPAIRED, 1.0)
+    limit, other = admit(limit, UNDONE, 1.0)
+    limit, third = admit(limit, REPAIRED, EVERY - 1)
+    limit, later = admit(limit, REPAIRED, EVERY)
+    limit, last = admit(limit, REPAIRED, 2 * EVERY)
     assert (first, second, other, third, later, last) == (0, None, 0, None, 2, 0)

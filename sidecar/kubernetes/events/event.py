@@ -1,4 +1,4 @@
-"""Kubernetes Events of an installer: their content, and how often one is created.
+"""Kubernetes Events of a program: their content, and how often one is created.
 
 The law: an Event is in the namespace of the object that it is about. For each reason there is at most one in 5 minutes,
 with the number of those suppressed before it. An Event that is sent twice is created once. Text from the cluster is on
@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
@@ -22,7 +21,6 @@ from sidecar.values.text import one_line
 
 GROUP: Final = "events.k8s.io"
 PLURAL: Final = "events"
-CONTROLLER: Final = "switchback.dev/dnsproxy-install"
 EVERY: Final = 300.0
 """Seconds between two Events of one reason."""
 _LONGEST_NOTE: Final = 1000
@@ -30,22 +28,26 @@ _LONGEST_NOTE: Final = 1000
 _LONGEST_INSTANCE: Final = 128
 
 
-class Reason(Enum):
-    """Why there is an Event; the value is its `reason`."""
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """The program that creates Events."""
 
-    INSTALLED = "StanzaInstalled"
-    REPAIRED = "StanzaRepaired"
-    MOVED = "StanzaMoved"
-    UNDONE = "StanzaUndone"
-    REFUSED = "StanzaRefused"
-    NOT_LOADED = "StanzaNotLoaded"
-    FAILED = "InstallFailed"
-    """The API server did not allow a request, or something could not be read."""
+    controller: str
+    """Its name, `DOMAIN/NAME`; field selectors find its Events by it."""
+    action: str
+    """What it does to the objects, in one word."""
+    name_prefix: str
+    """Of the names of its Events (RFC 1123)."""
 
-    @property
-    def warns(self) -> bool:
-        """Whether a user should act."""
-        return self in (Reason.UNDONE, Reason.REFUSED, Reason.NOT_LOADED, Reason.FAILED)
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why there is an Event."""
+
+    name: str
+    """In UpperCamelCase."""
+    warns: bool = False
+    """Whether a user should act."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,9 @@ def event_path(about: About) -> str:
     return f"/apis/{GROUP}/v1/namespaces/{quote(about.namespace, safe='')}/{PLURAL}"
 
 
-def make_event(about: About, reason: Reason, note: str, *, suppressed: int, time: datetime, instance: str) -> bytes:
+def make_event(
+    reporter: Reporter, about: About, reason: Reason, note: str, *, suppressed: int, time: datetime, instance: str
+) -> bytes:
     """The body of the request; `time` is in UTC, `instance` the name of the pod."""
     more = f" (and {suppressed} more of these since the last Event)" if suppressed else ""
     text = f"{one_line(note)}{more}"
@@ -87,12 +91,12 @@ def make_event(about: About, reason: Reason, note: str, *, suppressed: int, time
     body = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Event",
-        "metadata": {"name": _name(reason, time, instance), "namespace": about.namespace},
+        "metadata": {"name": _name(reporter, reason, time, instance), "namespace": about.namespace},
         "eventTime": time.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        "reportingController": CONTROLLER,
+        "reportingController": reporter.controller,
         "reportingInstance": instance[:_LONGEST_INSTANCE] or "unknown",
-        "action": "Install",
-        "reason": reason.value,
+        "action": reporter.action,
+        "reason": reason.name,
         "regarding": {**regarding, **({"uid": about.uid} if about.uid else {})},
         "note": text.encode("utf-8", "replace")[:_LONGEST_NOTE].decode("utf-8", "ignore"),
         "type": "Warning" if reason.warns else "Normal",
@@ -100,7 +104,7 @@ def make_event(about: About, reason: Reason, note: str, *, suppressed: int, time
     return json.dumps(body).encode()
 
 
-def _name(reason: Reason, time: datetime, instance: str) -> str:
+def _name(reporter: Reporter, reason: Reason, time: datetime, instance: str) -> str:
     """The same name for the same Event, so that one that is sent twice is created once (RFC 1123)."""
-    told = crc32(f"{instance} {reason.value}".encode("utf-8", "replace"))
-    return f"dnsproxy-install-{told:08x}-{int(time.timestamp() * 1e6):x}"
+    told = crc32(f"{instance} {reason.name}".encode("utf-8", "replace"))
+    return f"{reporter.name_prefix}-{told:08x}-{int(time.timestamp() * 1e6):x}"

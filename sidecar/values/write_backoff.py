@@ -1,7 +1,7 @@
-"""Backoff: how long to wait before writing again what another writer undid.
+"""Write back-off: how long to wait before writing again what another writer undid.
 
 The law: a few repairs are made at once, as after an upgrade by the owner. Against a writer that keeps undoing them,
-repairs become rarer, down to one in 5 minutes. A minute with the stanza in place resets the backoff. Pure.
+repairs become rarer, down to one in 5 minutes. A minute in place resets the back-off. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONGEST: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The history of the stanza; times are seconds of one clock."""
+    """The history of what was written; times are seconds of one clock."""
 
     losses: int = 0
     """How often in a row it was undone soon after a write."""
@@ -29,14 +29,14 @@ class Backoff:
 
 
 def stood(backoff: Backoff, now: float) -> Backoff:
-    """The stanza was seen in place, or was just written."""
+    """It was seen in place, or was just written."""
     if backoff.stands_since is None:
         return Backoff(backoff.losses, now)
     return Backoff(0, backoff.stands_since) if now - backoff.stands_since >= QUIET else backoff
 
 
 def lost(backoff: Backoff, now: float) -> Backoff:
-    """The stanza was seen to be missing or changed; counts once for each time in place."""
+    """It was seen to be missing or changed; counts once for each time in place."""
     if backoff.stands_since is None:
         return backoff
     return Backoff(backoff.losses + 1 if now - backoff.stands_since < QUIET else 0)
