@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,9 @@ import pytest
 import yaml
 
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
-from tests.deploy.manifests import DEPLOY
+from dnsproxy.ip_mode.watch.plan import Standing
+from dnsproxy.ip_mode.watch.watch_status import IpModeCollector
+from tests.deploy.manifests import DEPLOY, Manifest, compose, find, pod_templates, render
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for
 from tests.kit.programs import program
@@ -81,6 +83,38 @@ CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
         # A restart of the backend.
         ['proxy_route_up{listen="[::]:2222"} 1x110 0x3 1x10', 'proxy_route_up{listen="[::]:8443"} 1x120'],
     ),
+    "IpModeWatchAbsent": (
+        ['up{job="ip-mode-watch",pod="a"} 1x100 0x20', 'up{job="ip-mode-watch",pod="b"} 1x80 _x40'],
+        ['up{job="ip-mode-watch",pod="a"} 0x120', 'up{job="ip-mode-watch",pod="b"} 1x120'],
+    ),
+    "IpModeNotInPlace": (
+        [
+            'dnsproxy_ip_mode_services{state="failed",pod="a"} 1x120',
+            'dnsproxy_ip_mode_services{state="failed",pod="b"} 0x120',
+        ],
+        [
+            # A pod that starts, and states that are no faults.
+            'dnsproxy_ip_mode_services{state="starting",pod="a"} 0x110 1x5 0x5',
+            'dnsproxy_ip_mode_services{state="in-place",pod="a"} 1x120',
+            'dnsproxy_ip_mode_services{state="writing",pod="a"} 1x120',
+            'dnsproxy_ip_mode_services{state="waiting",pod="a"} 1x120',
+            'dnsproxy_ip_mode_services{state="undone",pod="a"} 1x120',
+        ],
+    ),
+    "IpModeNothingToWrite": (
+        [
+            'dnsproxy_ip_mode_services{state="waiting",pod="a"} 1x120',
+            'dnsproxy_ip_mode_services{state="waiting",pod="b"} 1x120',
+        ],
+        # A load balancer that has got its address after a quarter of an hour.
+        ['dnsproxy_ip_mode_services{state="waiting"} 0x90 1x15 0x15'],
+    ),
+    "IpModeUndone": (
+        # As a provider that undoes each write of a watch that has slowed down.
+        ['dnsproxy_ip_mode_undone_total{pod="a"} 0+0.2x120', 'dnsproxy_ip_mode_undone_total{pod="b"} 0+0.2x120'],
+        # A provider that writes its status anew every half hour.
+        ['dnsproxy_ip_mode_undone_total{pod="a"} 0x29 1x29 2x29 3x33'],
+    ),
     "WholeipAgentAbsent": (
         ['up{job="wholeip",node="a"} 0x120', 'up{job="wholeip",node="b"} 1x120'],
         ['up{job="wholeip",node="a"} 1x108 0x12'],
@@ -143,26 +177,34 @@ def test_an_alert_fires_when_it_should_and_only_then(name: str, fires: bool, tmp
     for one in UP:
         if not any(given.startswith(one.partition(" ")[0].rstrip("}")) for given in series):
             series = [*series, one]
+    expected = [{"labels": "{}", "value": 1}] if fires else []
+    check_alerts(f'alertname="{name}",alertstate="firing"', series, expected, tmp_path)
+
+
+@pytest.mark.peer("promtool")
+def test_without_the_optional_components_no_alert_of_theirs_fires(tmp_path: Path) -> None:
+    check_alerts('alertstate=~"pending|firing"', UP, [], tmp_path)
+
+
+def test_alerts_ask_for_states_of_a_watch_that_there_are() -> None:
+    expressions = " ".join(rule["expr"] for rule in alerts().values())
+    asked = re.findall(r'dnsproxy_ip_mode_services\{state=~?"([^"]*)"', expressions)
+    states = {state for one in asked for state in one.split("|")}
+    # Another writer sets ipMode back: IpModeUndone counts that.
+    assert states == {one.value for one in Standing} - {"in-place", "writing", "undone"}
+
+
+def check_alerts(labels: str, series: Sequence[str], expected: Sequence[Any], folder: Path) -> None:
+    """Have Prometheus count the alerts with these labels after these series."""
     values = [{"series": row.partition(" ")[0], "values": row.partition(" ")[2]} for row in series]
+    asked = {"expr": f"count(ALERTS{{{labels}}})", "eval_time": "115m", "exp_samples": list(expected)}
     document = {
-        "rule_files": [str(write_rules(tmp_path))],
+        "rule_files": [str(write_rules(folder))],
         "evaluation_interval": "1m",
-        "tests": [
-            {
-                "interval": "1m",
-                "input_series": values,
-                "promql_expr_test": [
-                    {
-                        "expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}})',
-                        "eval_time": "115m",
-                        "exp_samples": [{"labels": "{}", "value": 1}] if fires else [],
-                    }
-                ],
-            }
-        ],
+        "tests": [{"interval": "1m", "input_series": values, "promql_expr_test": [asked]}],
     }
-    (tmp_path / "test.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    assert "SUCCESS" in promtool("test", "rules", str(tmp_path / "test.yaml"))
+    (folder / "test.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    assert "SUCCESS" in promtool("test", "rules", str(folder / "test.yaml"))
 
 
 def test_alerts_and_dashboard_use_only_metrics_that_exist(tmp_path: Path) -> None:
@@ -172,6 +214,36 @@ def test_alerts_and_dashboard_use_only_metrics_that_exist(tmp_path: Path) -> Non
     with exposed(tmp_path) as names:
         assert {name for name in used if bare(name) not in names and name not in names} == set()
     assert len(used) > 10
+
+
+@pytest.mark.peer("kubectl")
+def test_a_monitor_finds_the_admin_port_of_its_pods_and_a_policy_opens_it(tmp_path: Path) -> None:
+    manifests = render(compose(tmp_path, with_components=[FOLDER, DEPLOY / "components" / "ip-mode-watch"]))
+    monitors = [one for one in manifests if one["kind"] == "ServiceMonitor"]
+    opened = find(manifests, "NetworkPolicy", "metrics")["spec"]
+    (expression,) = opened["podSelector"]["matchExpressions"]
+    for monitor in monitors:
+        (service,) = [one for one in of_kind(manifests, "Service") if selects(monitor["spec"]["selector"], one)]
+        assert service["metadata"]["labels"][monitor["spec"]["jobLabel"]] == monitor["metadata"]["name"]
+        (port,) = service["spec"]["ports"]
+        assert [one["port"] for one in monitor["spec"]["endpoints"]] == [port["name"]]
+        (template,) = [
+            one for _, one in pod_templates(manifests) if selects({"matchLabels": service["spec"]["selector"]}, one)
+        ]
+        ports = {one["name"]: one["containerPort"] for one in template["spec"]["containers"][0]["ports"]}
+        assert ports[port["targetPort"]] == port["port"]
+        assert template["metadata"]["labels"][expression["key"]] in expression["values"]
+        assert opened["ingress"][0]["ports"] == [{"port": port["targetPort"], "protocol": "TCP"}]
+    assert {one["metadata"]["name"] for one in monitors} == {"dnsproxy", "relay", "ip-mode-watch"}
+
+
+def of_kind(manifests: Sequence[Manifest], kind: str) -> list[Manifest]:
+    return [one for one in manifests if one["kind"] == kind]
+
+
+def selects(selector: Mapping[str, Any], manifest: Manifest) -> bool:
+    """Whether a selector with labels alone matches an object, or a pod's template."""
+    return bool(selector["matchLabels"].items() <= manifest["metadata"].get("labels", {}).items())
 
 
 def test_every_panel_asks_the_chosen_prometheus() -> None:
@@ -195,7 +267,7 @@ def exposed(folder: Path) -> Iterator[set[str]]:
     serve += [f"--admin=127.0.0.1:{dns_admin}"]
     proxy = ["proxy", f"--route=127.0.0.1:{relay}=127.0.0.1:9", f"--admin=127.0.0.1:{relay_admin}"]
     # From the collectors of a watcher and of an agent; running these programs needs a cluster.
-    collectors = (WatchCollector(WatchStatus()), AgentCollector(AgentStatus()))
+    collectors = (WatchCollector(WatchStatus()), IpModeCollector([]), AgentCollector(AgentStatus()))
     names = {family.name for collector in collectors for family in collector.collect()}
     with ExitStack() as stack:
         for command, port in ((serve, dns_admin), (proxy, relay_admin)):

@@ -43,6 +43,7 @@ def written(place: str, folder: Path) -> Path:
 
 def test_the_page_shows_these_kustomizations() -> None:
     folders = {"wholeip", "other-ports", "node-hosts", "controller-policy", "ip-mode"}
+    folders |= {"ip-mode-watch", "ip-mode-watch-two"}
     assert set(SHOWN) == {"my-cluster", *(f"my-cluster/{one}" for one in folders)}
 
 
