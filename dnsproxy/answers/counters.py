@@ -51,6 +51,8 @@ class Counters:
     forward_joined: int = 0
     """Queries that shared the reply to an equal query."""
     forward_overload: int = 0
+    forward_stale: int = 0
+    """Queries that waited too long in the queue of this process to be forwarded."""
     tcp_connections: int = 0
     tcp_refused: int = 0
     tcp_evicted: int = 0

@@ -13,11 +13,12 @@ import ctypes
 import errno
 import itertools
 import socket
+import time
 from collections.abc import Sequence
 
 from dnsproxy.datagrams.headers import NAME_SIZES, Headers, addresses, chosen, lengths_of, mapped, pinned, system_calls
 from dnsproxy.datagrams.late_replies import Late, LateReplies
-from dnsproxy.datagrams.port import BATCH, CONTROL, ID, MESSAGE, Sender, ask_for_destination
+from dnsproxy.datagrams.port import BATCH, CONTROL, ID, MESSAGE, Sender, arrival_time, ask_for_destination
 
 _NAME = max(NAME_SIZES.values())
 _CMSG_HEADER = 16
@@ -76,14 +77,14 @@ class BatchPort:
         self._incoming_pointer = ctypes.byref(incoming.headers)
         self._outgoing_pointer = ctypes.byref(self._outgoing.headers)
 
-    def receive(self) -> list[bytes]:
+    def receive(self, limit: int = BATCH) -> list[bytes]:
         """See DatagramPort."""
         incoming = self._incoming
         if self._names_vary:
             incoming.name_lengths[:] = self._full_names
         if self._local:
             incoming.control_lengths[:] = self._full_controls
-        count = self._recvmmsg(self._descriptor, self._incoming_pointer, BATCH, _DONTWAIT, None)
+        count = self._recvmmsg(self._descriptor, self._incoming_pointer, limit, _DONTWAIT, None)
         if count <= 0:
             # -1 is EAGAIN, or an ICMP error for an earlier reply, which the kernel reports only once.
             return []
@@ -93,6 +94,13 @@ class BatchPort:
             octets[body : start + length]
             for body, start, length in zip(self._bodies, self._starts, lengths, strict=False)
         ]
+
+    def age(self) -> float:
+        """See DatagramPort."""
+        try:
+            return time.time() - arrival_time(self.socket)
+        except OSError:
+            return 0.0
 
     def message(self, position: int) -> bytes:
         """See DatagramPort."""

@@ -1,4 +1,4 @@
-"""Opening a UDP port: room for bursts, and no trust in ICMP messages about packet sizes.
+"""Opening a UDP port: room for bursts, arrival times, and no trust in ICMP messages about packet sizes.
 
 The law: the socket is bound and non-blocking already; it stays the caller's to close.
 """
@@ -9,7 +9,7 @@ import contextlib
 import socket
 
 from dnsproxy.datagrams.batch import BatchPort
-from dnsproxy.datagrams.port import DatagramPort, ignore_path_mtu
+from dnsproxy.datagrams.port import DatagramPort, ignore_path_mtu, keep_arrival_times
 
 _RECEIVE_BUFFER = 4 << 20
 # Of linux/socket.h; the socket module lacks it. It lifts the limit of net.core.rmem_max for root.
@@ -20,6 +20,7 @@ def open_port(sock: socket.socket) -> DatagramPort:
     """The port for a bound, non-blocking UDP socket."""
     _ask_for_room(sock)
     ignore_path_mtu(sock)
+    keep_arrival_times(sock)
     return BatchPort(sock)
 
 

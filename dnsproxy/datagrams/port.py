@@ -8,7 +8,9 @@ rest is the body. Tested in tests/dnsproxy/datagrams/test_open.py.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import socket
+import struct
 import sys
 from collections.abc import Hashable, Sequence
 from typing import Any, Final, Protocol
@@ -28,6 +30,9 @@ IP_PKTINFO: Final = 8
 # IP_MTU_DISCOVER, IPV6_MTU_DISCOVER and IP_PMTUDISC_OMIT of linux/in.h and in6.h.
 _MTU_DISCOVER = {socket.IPPROTO_IP: 10, socket.IPPROTO_IPV6: 23}
 _PMTUDISC_OMIT = 5
+# Of asm/socket.h; its first use makes the kernel keep the times. The answer is a struct timespec.
+_SIOCGSTAMPNS = 0x8907
+_TIMESPEC = struct.Struct("@ll")
 
 Sender = tuple[Any, Any, Hashable]
 """Where a later reply goes: (address, packet info, client key). Only the port may read the first two; the key is equal
@@ -41,8 +46,14 @@ class DatagramPort(Protocol):
     send_errors: int
     """Datagrams that the kernel refused to send."""
 
-    def receive(self) -> list[bytes]:
-        """The bodies of the queued datagrams, BATCH at most; an empty list if there is none."""
+    def receive(self, limit: int = BATCH) -> list[bytes]:
+        """The bodies of the queued datagrams, `limit` at most (BATCH or less); an empty list if there is none."""
+
+    def age(self) -> float:
+        """Seconds since the kernel got the last datagram of the last batch; 0.0 if that is not known.
+
+        The kernel's time of day is compared with ours, so a step of the clock between them counts: also below zero.
+        """
 
     def message(self, position: int) -> bytes:
         """A whole datagram of the last batch."""
@@ -72,6 +83,22 @@ def ignore_path_mtu(sock: socket.socket) -> None:
         level = socket.IPPROTO_IPV6 if sock.family == socket.AF_INET6 else socket.IPPROTO_IP
         with contextlib.suppress(OSError):
             sock.setsockopt(level, _MTU_DISCOVER[level], _PMTUDISC_OMIT)
+
+
+def keep_arrival_times(sock: socket.socket) -> None:
+    """Make the kernel keep the arrival time of each datagram that comes from now on: see arrival_time."""
+    with contextlib.suppress(OSError):
+        arrival_time(sock)
+
+
+def arrival_time(sock: socket.socket) -> float:
+    """When the kernel got the datagram that was received last, in seconds since the epoch (time(7), SIOCGSTAMPNS).
+
+    SO_TIMESTAMPNS would add a control message to each datagram, which costs more and must not be sent back. Raises
+    OSError if nothing was received yet, or if the kernel keeps no times.
+    """
+    seconds, nanoseconds = _TIMESPEC.unpack(fcntl.ioctl(sock, _SIOCGSTAMPNS, bytes(_TIMESPEC.size)))
+    return float(seconds + nanoseconds / 1e9)
 
 
 def ask_for_destination(sock: socket.socket) -> bool:

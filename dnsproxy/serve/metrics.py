@@ -177,6 +177,11 @@ def _forwarding(counters: Counters, outstanding: int) -> Iterator[Metric]:
     yield _counter(
         "dnsproxy_forward_overload", "Queries refused: too many were outstanding.", counters.forward_overload
     )
+    yield _counter(
+        "dnsproxy_forward_stale",
+        "Queries discarded after a hang: they were queued for over 2 s, and their clients asked elsewhere.",
+        counters.forward_stale,
+    )
 
 
 def _upstreams(server: DnsServer) -> GaugeMetricFamily:

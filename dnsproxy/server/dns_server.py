@@ -21,6 +21,7 @@ from dnsproxy.dns import probe
 from dnsproxy.dns.wire import Query, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.server.stale import STALE, is_stale
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.server.stream_server import StreamServer
 from sidecar.loop.poller import Poller
@@ -28,6 +29,7 @@ from sidecar.loop.poller import Poller
 _ROUNDS = 16  # batches from one socket before the other tasks get their turn
 # While a batch of this size is processed, more arrive: checking costs one system call, a wakeup ten times as much.
 _FEW = 8
+_CATCH_UP = 256  # datagrams, received one by one, before the other tasks get their turn
 _POLLED = 4  # upstream sockets, one batch each, before the other tasks get their turn
 # Services that answer every datagram (echo, discard, daytime, qotd, chargen, time), and port 0: an error to a forged
 # sender there would come back for ever.
@@ -90,16 +92,34 @@ class DnsServer:
 
     async def _serve_datagrams(self, port: DatagramPort, forwarder: Forwarder) -> None:
         descriptor = port.socket.fileno()
+        left = time.perf_counter()
         while True:
             await trio.lowlevel.wait_readable(descriptor)
+            gap = time.perf_counter() - left
+            # True for each first query after a quiet time, too: one datagram is received alone then.
+            while gap > STALE and self._catch_up(port, forwarder, gap=gap):
+                await trio.lowlevel.checkpoint()
             for _ in range(_ROUNDS):
                 bodies = port.receive()
                 if bodies:
                     self._respond_batch(bodies, port, forwarder)
                 if len(bodies) < _FEW:
                     break
+            left = time.perf_counter()
 
-    def _respond_batch(self, bodies: list[bytes], port: DatagramPort, forwarder: Forwarder) -> None:
+    def _catch_up(self, port: DatagramPort, forwarder: Forwarder, *, gap: float) -> bool:
+        """Take datagrams one by one until one is not stale. Returns whether stale ones may be left."""
+        for _ in range(_CATCH_UP):
+            bodies = port.receive(1)
+            stale = bool(bodies) and is_stale(port.age(), gap=gap)
+            self._respond_batch(bodies, port, forwarder, stale=stale)
+            if not stale:
+                return False
+        return True
+
+    def _respond_batch(
+        self, bodies: list[bytes], port: DatagramPort, forwarder: Forwarder, *, stale: bool = False
+    ) -> None:
         begun = time.perf_counter()
         counters = self.counters
         counters.requests_udp += len(bodies)
@@ -107,7 +127,7 @@ class DnsServer:
         counters.table_by_rcode[Rcode.NOERROR] += len(bodies) - len(undecided)
         answered = len(bodies)
         for position in undecided:
-            reply = self._respond_alone(position, port, forwarder)
+            reply = self._respond_alone(position, port, forwarder, stale=stale)
             if reply is None:
                 answered -= 1
             else:
@@ -127,16 +147,21 @@ class DnsServer:
             self._log.exception("a batch was not answered quickly", queries=len(bodies))
             return [None] * len(bodies), list(range(len(bodies)))
 
-    def _respond_alone(self, position: int, port: DatagramPort, forwarder: Forwarder) -> bytes | None:
+    def _respond_alone(self, position: int, port: DatagramPort, forwarder: Forwarder, *, stale: bool) -> bytes | None:
         message = port.message(position)
         try:
-            return self._respond(message, position, port, forwarder)
+            return self._respond(message, position, port, forwarder, stale=stale)
         except Exception:  # noqa: BLE001  # a bug costs one query: ending here would stop the DNS of every pod
             return self._fail(message)
 
-    def _respond(self, message: bytes, position: int, port: DatagramPort, forwarder: Forwarder) -> bytes | None:
+    def _respond(
+        self, message: bytes, position: int, port: DatagramPort, forwarder: Forwarder, *, stale: bool
+    ) -> bytes | None:
         outcome = decide(message, self.table, stream=False, probe_row=self._probe_row)
         if isinstance(outcome, Forward):
+            if stale:
+                self.counters.forward_stale += 1
+                return None
             return forwarder.start(outcome, port, port.sender(position))
         if isinstance(outcome, Refuse) and port.source_port(port.sender(position)) in _REFLECTORS:
             self.counters.dropped += 1

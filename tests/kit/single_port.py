@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 from collections.abc import Sequence
 
-from dnsproxy.datagrams.port import BATCH, CONTROL, ID, IP_PKTINFO, MESSAGE, Sender, ask_for_destination
+from dnsproxy.datagrams.port import BATCH, CONTROL, ID, IP_PKTINFO, MESSAGE, Sender, arrival_time, ask_for_destination
 
 
 class SinglePort:
@@ -19,17 +20,24 @@ class SinglePort:
         self._messages: list[bytes] = []
         self._senders: list[Sender] = []
 
-    def receive(self) -> list[bytes]:
+    def receive(self, limit: int = BATCH) -> list[bytes]:
         """See DatagramPort."""
         messages: list[bytes] = []
         self._messages, self._senders = messages, []
         # The queue is empty, or it is an ICMP error for an earlier reply, which the kernel reports only once.
         with contextlib.suppress(OSError):
-            while len(messages) < BATCH:
+            while len(messages) < limit:
                 message, ancillary, _, address = self.socket.recvmsg(MESSAGE, CONTROL if self._local else 0)
                 messages.append(message)
                 self._senders.append((address, _source_only(ancillary), address[0]))
         return [message[ID:] for message in messages]
+
+    def age(self) -> float:
+        """See DatagramPort."""
+        try:
+            return time.time() - arrival_time(self.socket)
+        except OSError:
+            return 0.0
 
     def message(self, position: int) -> bytes:
         """See DatagramPort."""

@@ -31,8 +31,6 @@ NOT_WAITED: Final = 2.0
 """Seconds that CoreDNS waits for one server: a faster reply did not wait for a dead or hanging one."""
 LATE: Final = 2.5
 """Seconds after which a reply is late: CoreDNS waits two for one server before it asks the next."""
-LATE_TWICE: Final = 2 * LATE
-"""The same for a question whose datagram to the next server was lost as well."""
 _PROGRAMS: Final = 4
 """The programs on the path of a question: this test, CoreDNS, dnsproxy and the upstream. Each may be scheduled late."""
 _HEARTBEAT: Final = 0.05
@@ -104,16 +102,6 @@ class Tally:
     def late(self) -> list[Outcome]:
         """Replies slower than the contract allows; delays of the whole machine are subtracted."""
         return [outcome for outcome in self.outcomes if outcome.seconds > LATE + _PROGRAMS * self.lag]
-
-    def late_after_a_hang(self) -> list[Outcome]:
-        """The same after a server hung: drops that the kernel counted explain as many second waits.
-
-        A server that goes on forwards all its queued queries at once. If they fill the original resolver's socket, a
-        question that CoreDNS asks there in the same moment is dropped, and waits once more.
-        """
-        late = self.late()
-        too_late = [outcome for outcome in late if outcome.seconds > LATE_TWICE + _PROGRAMS * self.lag]
-        return too_late if len(late) <= self.dropped else late
 
     def __str__(self) -> str:
         seconds = sorted(outcome.seconds for outcome in self.outcomes)

@@ -56,7 +56,7 @@ def check(tally: Tally) -> None:
     print(tally)  # noqa: T201  # the count of failures, to be seen with -rP
     assert set(tally.said(in_table=False)) == {PUBLIC}
     assert set(tally.said(in_table=True)) <= {RELAY, PUBLIC}
-    assert tally.late_after_a_hang() == []
+    assert tally.late() == []
 
 
 @pytest.mark.parametrize(

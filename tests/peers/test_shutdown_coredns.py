@@ -20,6 +20,7 @@ from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.corefile.shapes import NEWEST, installed
 from tests.kit.coredns import CoreDns, answering, running_coredns
 from tests.kit.ports import free_port
+from tests.kit.scraping import scrape
 from tests.kit.serve_process import Serving, serving
 from tests.peers.steady import TABLE_SUFFIX, Tally, answered_at_once_with, answered_with, asking
 
@@ -70,12 +71,12 @@ async def scene(folder: Path, *, ports: int = 1) -> AsyncIterator[Scene]:
         yield Scene(front, ours, upstream, folder, stack)
 
 
-def check(tally: Tally, *, answers: set[str], hung: bool = False) -> None:
+def check(tally: Tally, *, answers: set[str]) -> None:
     """Nothing lost, nothing late, nothing wrong; `answers` are the correct ones for names of the table."""
     print(tally)  # noqa: T201  # the count of failures, to be seen with -rP
     assert set(tally.said(in_table=True)) == answers
     assert set(tally.said(in_table=False)) == {PUBLIC}
-    assert (tally.late_after_a_hang() if hung else tally.late()) == []
+    assert tally.late() == []
 
 
 async def test_sigterm_under_load_costs_no_answer_and_ends_with_0(tmp_path: Path) -> None:
@@ -124,12 +125,13 @@ async def test_a_server_that_hangs_costs_no_answer_and_is_asked_again_when_it_go
         async with asking(road.front.port) as tally:
             await tally.wait_for(50, answered_with(FIRST))
             await trio.to_thread.run_sync(ours.hang)
-            await tally.wait_for(50, answered_at_once_with(PUBLIC))
+            await tally.wait_for(200, answered_at_once_with(PUBLIC))
             ours.resume()
             await tally.wait_for(50, answered_at_once_with(FIRST))
-            # The replies to its queued queries came too late, and did no harm.
-            assert ours.process.poll() is None
-        check(tally, answers={FIRST, PUBLIC}, hung=True)
+            # CoreDNS asked the original resolver meanwhile: a burst of the queued queries could fill its socket.
+            samples = await trio.to_thread.run_sync(scrape, str(ours.admin_endpoint))
+            assert samples["dnsproxy_forward_stale_total"] > 0
+        check(tally, answers={FIRST, PUBLIC})
 
 
 async def test_a_server_that_hangs_again_and_again_costs_no_answer(tmp_path: Path) -> None:
@@ -141,7 +143,7 @@ async def test_a_server_that_hangs_again_and_again_costs_no_answer(tmp_path: Pat
                 await trio.to_thread.run_sync(ours.hang)
                 await tally.wait_for(1, answered_with(PUBLIC))
                 ours.resume()
-        check(tally, answers={FIRST, PUBLIC}, hung=True)
+        check(tally, answers={FIRST, PUBLIC})
 
 
 async def test_without_dnsproxy_from_the_start_every_name_resolves(tmp_path: Path) -> None:

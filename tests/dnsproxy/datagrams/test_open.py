@@ -6,16 +6,19 @@ import itertools
 import select
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dnsproxy.datagrams import port as port_module
 from dnsproxy.datagrams.batch import BatchPort
 from dnsproxy.datagrams.open import open_port
-from dnsproxy.datagrams.port import BATCH, ID, MESSAGE, DatagramPort, Sender
+from dnsproxy.datagrams.port import BATCH, ID, MESSAGE, DatagramPort, Sender, keep_arrival_times
 from sidecar.sockets.listeners import listen_udp
 from sidecar.values.endpoints import Endpoint
 from tests.kit.single_port import SinglePort
@@ -145,6 +148,33 @@ class TestBatches:
         assert sizes == [BATCH, BATCH, 5]
         assert [int(client.receive()[0]) for _ in range(BATCH * 2 + 5)] == list(range(BATCH * 2 + 5))
         assert client.answered == client.asked
+
+    def test_no_more_than_asked_for_is_taken_and_the_rest_stays(self, world: World) -> None:
+        client = world.client()
+        for number in range(5):
+            client.send(b"%d" % number)
+        assert [world.port.receive(1), world.port.receive(2)] == [[b"0"], [b"1", b"2"]]
+        world.port.send([b"1", b"2"])
+        assert world.port.receive() == [b"3", b"4"]
+
+    def test_the_age_of_a_datagram_counts_from_its_arrival(self, world: World) -> None:
+        assert world.port.age() == 0.0
+        keep_arrival_times(world.port.socket)
+        client = world.client()
+        sent = []
+        for _ in range(3):
+            sent.append(time.time())
+            client.send(b"query")
+        for earliest, latest in pairwise([*sent, time.time()]):
+            assert world.port.receive(1) == [b"query"]
+            arrived = time.time() - world.port.age()
+            assert earliest - 0.001 <= arrived <= latest + 0.001
+
+    def test_a_kernel_that_keeps_no_times_knows_no_age(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(port_module, "_SIOCGSTAMPNS", 0xFFFF)
+        keep_arrival_times(world.port.socket)
+        world.client().send(b"query")
+        assert (world.receive(1), world.port.age()) == ([b"query"], 0.0)
 
     def test_a_message_of_the_batch_can_be_had_whole(self, world: World) -> None:
         client = world.client()

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Sequence
 
 from dnsproxy.answers.decide import Forward
-from dnsproxy.datagrams.port import Sender
+from dnsproxy.datagrams.port import BATCH, Sender
 from dnsproxy.forward.flight import Flight
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstream_socket import UpstreamSocket
@@ -25,7 +25,10 @@ class NotedPort:
         self.posted: list[tuple[bytes, Sender]] = []
         self.flushed = 0
 
-    def receive(self) -> list[bytes]:
+    def receive(self, limit: int = BATCH) -> list[bytes]:
+        raise NotImplementedError
+
+    def age(self) -> float:
         raise NotImplementedError
 
     def message(self, position: int) -> bytes:

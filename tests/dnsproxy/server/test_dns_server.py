@@ -10,7 +10,8 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 import trio
@@ -140,6 +141,44 @@ async def test_what_cannot_be_answered_gets_an_error_over_both_transports(messag
         for reply in (await world.ask(message), await world.ask_stream(message)):
             assert (reply[:2], upstream.rcode_of(reply)) == (message[:2], rcode)
         assert world.server.counters.own_by_rcode[rcode] == 2
+
+
+class AgedPort(BatchPort):
+    """A port that reports ages of its own, in the order in which it is asked."""
+
+    ages: ClassVar[list[float]] = []
+
+    def age(self) -> float:
+        return self.ages.pop(0) if self.ages else 0.0
+
+
+@pytest.mark.parametrize(
+    ("gap", "ages", "forwarded"),
+    [
+        pytest.param(9.0, [9.0, 8.0, 2.1, 1.9], [3, 4], id="those of the last two seconds"),
+        pytest.param(9.0, [0.1], [0, 1, 2, 3, 4], id="a quiet time, no hang"),
+        pytest.param(9.0, [9.0, 8.0, 7.0, 6.0, 5.0], [], id="all are stale"),
+        pytest.param(1.9, [1.9, 1.8], [0, 1, 2, 3, 4], id="a short hang"),
+        pytest.param(9.0, [3600.0], [0, 1, 2, 3, 4], id="the clock was set forward"),
+        pytest.param(9.0, [-3600.0], [0, 1, 2, 3, 4], id="the clock was set back"),
+    ],
+)
+async def test_after_a_hang_queries_whose_clients_asked_elsewhere_are_not_forwarded(
+    gap: float, ages: list[float], forwarded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(dns_server, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(AgedPort, "ages", [])
+    async with faulty_upstream() as there, running(there.endpoint, port=AgedPort) as world, world.client() as client:
+        assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
+        now = gap
+        AgedPort.ages.extend(ages)
+        asked = [query(f"n{number}.example.net", ident=number) for number in range(5)]
+        for message in (*asked, *(query(OURS, ident=number) for number in range(100, 105))):
+            client._sock.send(message)  # type: ignore[attr-defined]  # the server must not run between them
+        replies = {(await client.recv(512))[1] for _ in range(5 + len(forwarded))}
+        assert replies == {*forwarded, *range(100, 105)}
+        assert world.server.counters.forward_stale == 5 - len(forwarded)
 
 
 REFLECTORS = (0, 7, 9, 13, 17, 19, 37)

@@ -149,6 +149,7 @@ def credentials_without_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mock clock jumps while a thread reads the credentials anew, so that every deadline would pass meanwhile."""
 
     async def run_on_the_loop(read: Callable[[], object], *, abandon_on_cancel: bool) -> object:
+        del abandon_on_cancel
         return read()
 
     monkeypatch.setattr(trio.to_thread, "run_sync", run_on_the_loop)
