@@ -24,8 +24,10 @@ class Mode(StrEnum):
     """The same, but it runs until the end of the page; the next block waits until it serves."""
     SEEN = "seen"
     """Output of the previous block: each of these lines must occur in it."""
+    CLUSTER = "cluster"
+    """Run by tests/peers on a real API server, where it must succeed."""
     PARSE = "parse"
-    """It needs a cluster or another system: only the flags of our programs in it are parsed."""
+    """It needs nodes or another system: only the flags of our programs in it are parsed."""
     NONE = ""
     """Not a shell block: YAML is loaded, other languages are not tested."""
 

@@ -49,10 +49,11 @@ class Balancer:
     always: bool = False
     """Whether it answers whatever ipMode is."""
     seen_proxy: int = 0
+    namespace: str = "default"
 
     @property
     def path(self) -> str:
-        return f"/api/v1/namespaces/default/services/{self.name}"
+        return f"/api/v1/namespaces/{self.namespace}/services/{self.name}"
 
     @property
     def modes(self) -> list[str]:
@@ -109,7 +110,9 @@ def in_pod() -> dict[str, str]:
 def run(one: Balancer, *arguments: str, status: int) -> Any:
     done = subprocess.run(command(one, *arguments), capture_output=True, text=True, check=False, env=in_pod())
     assert done.returncode == status, done.stdout + done.stderr
-    return json.loads(done.stdout)["services"][0] if done.stdout else done.stderr
+    document = json.loads(done.stdout)
+    assert document["status"] == status
+    return document["services"][0]
 
 
 def test_a_balancer_that_answers_with_proxy_helps_and_the_status_is_restored(server: ApiServer) -> None:
@@ -143,7 +146,7 @@ def test_a_service_that_could_be_harmed_is_never_written(
     with balancer(server, name, annotations) as one:
         before = server.request("GET", one.path)["metadata"]["resourceVersion"]
         done = subprocess.run(command(one, *arguments), capture_output=True, text=True, check=False, env=in_pod())
-        assert done.returncode == 1
+        assert (done.returncode, json.loads(done.stdout)["status"]) == (1, 1)
         assert said in done.stderr
         assert server.request("GET", one.path)["metadata"]["resourceVersion"] == before
 
@@ -175,8 +178,9 @@ def test_a_policy_that_keeps_proxy_is_reported_as_a_status_that_is_not_restored(
         try:
             running.send_signal(signal.SIGTERM)
             stdout, _ = running.communicate(timeout=120)
-            trial = json.loads(stdout)["services"][0]["trial"]
-            assert running.returncode == 3
+            document = json.loads(stdout)
+            trial = document["services"][0]["trial"]
+            assert (running.returncode, document["status"]) == (3, 3)
             assert (trial["restored"], one.modes) == (False, ["Proxy"])
         finally:
             assert ip_mode(server, "--remove").returncode == 0

@@ -61,8 +61,7 @@ async def check(request: CheckRequest) -> int:
         raise StartError(f"the API server could not be asked: {error}", status=ExitStatus.UNKNOWN) from None
     finally:
         line.clear()
-    _print(cluster, every, request)
-    return status_of(every)
+    return _print(cluster, every, request, status_of(every))
 
 
 async def _try(
@@ -75,16 +74,15 @@ async def _try(
     one = every[0]
     reason = why_no_trial(one, in_pod=is_in_pod())
     if reason:
-        _print(cluster, every, request)
+        _print(cluster, every, request, ExitStatus.NO)
         raise StartError(f"Service {one.service.key} is not tried: {reason}", status=ExitStatus.NO)
     _agree(one, request)
     ref = parse_object_ref(one.service.key)
     trial = await run_trial(client, ref, trial_targets(one.service, next(iter(one.hostnames), "")), line.show)
     line.clear()
     tried = replace(one, trial=trial)
-    _print(cluster, (tried,), request)
     # A status that stays changed is no result, whatever the trial showed.
-    return ExitStatus.UNKNOWN if trial.left else status_of((tried,))
+    return _print(cluster, (tried,), request, ExitStatus.UNKNOWN if trial.left else status_of((tried,)))
 
 
 def _agree(one: Checked, request: CheckRequest) -> None:
@@ -97,10 +95,12 @@ def _agree(one: Checked, request: CheckRequest) -> None:
     click.confirm(text, abort=True, err=True)
 
 
-def _print(cluster: Cluster, every: tuple[Checked, ...], request: CheckRequest) -> None:
+def _print(cluster: Cluster, every: tuple[Checked, ...], request: CheckRequest, status: ExitStatus) -> ExitStatus:
+    """Print the result of a run that ends with `status`; `status`."""
     if request.as_json:
-        click.echo(escaped_json(format_document(cluster, every, dialled=is_in_pod()), indent=2))
-        return
+        click.echo(escaped_json(format_document(cluster, every, status=status, dialled=is_in_pod()), indent=2))
+        return status
     for text in format_check(cluster, every, dialled=is_in_pod()):
         indent = "  " if text.startswith(" ") else ""
         click.secho(f"{indent}{one_line(text.strip())}", bold=text.startswith("Service "))
+    return status

@@ -14,9 +14,10 @@ import msgspec
 from dnsproxy.doctor.judge.header_mode import describe
 from dnsproxy.doctor.judge.ip_mode_judgement import SIDE_EFFECTS
 from dnsproxy.doctor.judge.short_circuit import Answer
-from dnsproxy.ip_mode.check.checked import Checked, Cluster, status_of
+from dnsproxy.ip_mode.check.checked import Checked, Cluster
 from dnsproxy.ip_mode.check.trial_result import Trial
 from dnsproxy.ip_mode.results import Effect
+from sidecar.values.exit_status import ExitStatus
 
 _SHOWN: Final = 5
 """Hostnames of one Service; --output json has all."""
@@ -93,10 +94,10 @@ def _next(cluster: Cluster, helped: Sequence[Checked]) -> Iterator[str]:
         yield f"dnsproxy ip-mode {mode} --service {quote(one.service.key)}{rewrite}{word}"
 
 
-def format_document(cluster: Cluster, every: Sequence[Checked], *, dialled: bool) -> dict[str, Any]:
-    """JSON values: a promise to programs, in docs/pages/ip-mode.md."""
+def format_document(cluster: Cluster, every: Sequence[Checked], *, status: ExitStatus, dialled: bool) -> dict[str, Any]:
+    """JSON values: a promise to programs, in docs/pages/ip-mode.md. `status` is that of the run."""
     return {
-        "status": int(status_of(tuple(every))),
+        "status": int(status),
         "mode": "check",
         "data_plane": {"name": cluster.plane, "why": cluster.plane_why},
         "server_version": cluster.server_version,

@@ -14,6 +14,7 @@ from dnsproxy.ip_mode.check.printing import format_check, format_document
 from dnsproxy.ip_mode.check.unlisted_port import WayOut
 from dnsproxy.ip_mode.results import Effect, Proof
 from dnsproxy.ip_mode.status_writers import StatusWriter
+from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import HOST, IP, KEY, PROXY_MODE, service
 
 SAFE = IpModeJudgement(Answer.NO, "it sends the header")
@@ -131,7 +132,7 @@ def test_a_policy_in_the_cluster_is_reported(one: Checked, said: str) -> None:
 
 def test_the_document_has_what_the_lines_say() -> None:
     one = checked(replace(SAFE, already=True), service=service(points=PROXY_MODE))
-    document = format_document(CLUSTER, [one], dialled=False)
+    document = format_document(CLUSTER, [one], status=ExitStatus.DONE, dialled=False)
     (found,) = document["services"]
     assert (document["status"], document["api_version"], found["helps"]) == (0, "v1", "yes")
     assert list(found["entries"]) == [{"ip": IP[0].ip, "ip_mode": "Proxy"}]
