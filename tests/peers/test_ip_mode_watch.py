@@ -12,8 +12,10 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.request import urlopen
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.kit.accounts import create_account, role, write_kubeconfig
 from tests.kit.apiserver import TOKEN, ApiServer, running_apiserver
@@ -303,8 +305,30 @@ def test_a_right_that_is_missing_is_named(scene: Scene) -> None:
     poll_until(lambda: "IpModeFailed" in scene.reasons(), "an Event", seconds=20)
     blind = scene.watch(rules=[patching, events])
     assert not blind.ready()
-    blind.wait(lambda: "cannot list resource" in blind.log.read_text())
+    blind.wait(lambda: bool(blind.lines("retrying")))
+    # An alert asks for these states; whether the Service exists is not known.
+    assert states(blind) == {"starting"}
+    # `writing` during an attempt.
+    watch.wait(lambda: states(watch) == {"failed"})
+    assert blind.lines("nothing to write") == []
     assert scene.entries() == [VIP]
+
+
+def test_a_service_that_does_not_exist_is_waited_for(scene: Scene) -> None:
+    watch = scene.watch()
+    watch.wait(lambda: bool(watch.lines("nothing to write")))
+    assert (watch.lines("nothing to write")[0]["cause"], states(watch)) == ("it does not exist", {"waiting"})
+    scene.create()
+    put(scene, VIP)
+    scene.wait_entries(PROXY)
+
+
+def states(watch: Watching) -> set[str]:
+    """The states in which Services of a watch are, as Prometheus gets them."""
+    with urlopen(f"http://{watch.admin}/metrics", timeout=30) as reply:
+        families = text_string_to_metric_families(reply.read().decode())
+        samples = [one for family in families for one in family.samples if one.name == "dnsproxy_ip_mode_services"]
+    return {one.labels["state"] for one in samples if one.value}
 
 
 def test_its_rights_are_for_the_named_service_alone(scene: Scene) -> None:

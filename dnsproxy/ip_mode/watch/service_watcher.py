@@ -81,10 +81,11 @@ class ServiceWatcher:
             nursery.start_soon(self._recorder.run)
             nursery.start_soon(self._follow)
             while True:
+                # First of all: before the first list it is not known whether the Service exists.
+                await self._rest()
                 writes = self._advance(self._next())
                 while writes:
                     writes = self._advance(await self._write())
-                await self._rest()
 
     async def _follow(self) -> NoReturn:
         await follow(
