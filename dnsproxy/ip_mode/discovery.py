@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.doctor.judge.mutating_admission import VERSIONS, resources_path, served_version, why_none
+from dnsproxy.doctor.judge.mutating_admission import VERSIONS, ApiResources, resources_path, served_version, why_none
 from sidecar.kubernetes.errors import ApiError, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.one_shot import get_object
@@ -19,14 +19,6 @@ from sidecar.values.exit_status import ExitStatus
 
 _SECONDS: Final = 10.0
 """For one answer of the API server."""
-
-
-class _Resource(msgspec.Struct, frozen=True):
-    name: str
-
-
-class _Resources(msgspec.Struct, frozen=True):
-    resources: tuple[_Resource, ...] = ()
 
 
 class _Version(msgspec.Struct, frozen=True, rename="camel"):
@@ -58,7 +50,6 @@ async def find_version(client: ApiClient) -> Served:
 
 async def _resources(client: ApiClient, version: str) -> tuple[str, ...]:
     try:
-        found = await get_object(client, resources_path(version), _Resources, seconds=_SECONDS)
+        return (await get_object(client, resources_path(version), ApiResources, seconds=_SECONDS)).names
     except NotFound:
         return ()
-    return tuple(resource.name for resource in found.resources)

@@ -76,6 +76,17 @@ def _chosen_now(present: Present, selection: Selection) -> Iterator[Service]:
     yield from (one for one in present.listed if class_of(one) in selection.classes and is_selected(one, selection))
 
 
+def why_kept(present: Present, service: Service) -> str:
+    """Why VIP is not written to a Service that the policy is taken from; empty if it is."""
+    fact = present.facts[ref_of(service)]
+    provider = provider_of(fact, present.scheme)
+    if provider.ip_mode_auto:
+        return provider.ip_mode_auto
+    if provider.ip_mode is not None and provider.ip_mode.key in fact.annotations:
+        return f"its annotation {provider.ip_mode.key} makes {provider.name} decide about ipMode"
+    return ""
+
+
 def notes_on(services: Iterable[Service]) -> Iterator[str]:
     """What the policy cannot do for a Service."""
     for service in services:

@@ -13,16 +13,8 @@ import msgspec
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.model import IpModePolicy
 from dnsproxy.doctor.judge.ip_mode_policy import CLASSES_VARIABLE, NAME
-from dnsproxy.doctor.judge.mutating_admission import PLURAL, VERSIONS, resources_path, served_version
+from dnsproxy.doctor.judge.mutating_admission import PLURAL, VERSIONS, ApiResources, resources_path, served_version
 from sidecar.kubernetes.errors import ApiError, NotFound
-
-
-class _Resource(msgspec.Struct, frozen=True):
-    name: str
-
-
-class _Resources(msgspec.Struct, frozen=True):
-    resources: tuple[_Resource, ...] = ()
 
 
 class _Variable(msgspec.Struct, frozen=True):
@@ -44,7 +36,7 @@ async def read_ip_mode(reader: Reader) -> IpModePolicy | None:
     for version in VERSIONS:
         try:
             body = await reader.text(resources_path(version), f"the resources of {version} of admission policies")
-            served[version] = [one.name for one in msgspec.json.decode(body, type=_Resources).resources]
+            served[version] = msgspec.json.decode(body, type=ApiResources).names
         except NotFound:
             continue
         except (ApiError, msgspec.DecodeError):

@@ -17,8 +17,7 @@ from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.findings import Remedy
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.host_groups import HostGroup
-from dnsproxy.doctor.judge.ip_mode_judgement import judge_ip_mode
-from dnsproxy.doctor.judge.ip_mode_remedy import why_not
+from dnsproxy.doctor.judge.ip_mode_remedy import judge_with, why_not
 from dnsproxy.doctor.judge.overlays import backend
 from dnsproxy.doctor.judge.remedies import (
     deploy_line,
@@ -61,8 +60,8 @@ def why_no_policy(controllers: Iterable[Controller], facts: Facts) -> Iterator[s
     """Why our policy is not among the remedies for short-circuited controllers, a line for each reason."""
     for one in controllers:
         service = one.path.service
-        judgement = judge_ip_mode(service, one.provider, one.plane, node_addresses=facts.node_addresses)
-        reason = "" if one.short.ignored else why_not(judgement, facts)
+        judgement = judge_with(facts, service, one.provider, one.plane)
+        reason = "" if one.short.ignored else why_not(judgement)
         if reason:
             yield f"`ipMode: Proxy` by a policy is not offered for {one.about}: {reason}"
 

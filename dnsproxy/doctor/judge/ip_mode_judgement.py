@@ -19,7 +19,7 @@ from dnsproxy.doctor.judge.header_annotations import Sends
 from dnsproxy.doctor.judge.nlb import returns_connections
 from dnsproxy.doctor.judge.provider import Provider
 from dnsproxy.doctor.judge.providers import sends
-from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane
+from dnsproxy.doctor.judge.short_circuit import IP_MODE_SINCE, Answer, DataPlane, parse_version
 
 SIDE_EFFECTS: Final = (
     "pods' traffic to the host leaves the cluster and comes back through the load balancer: its cost, its latency and "
@@ -70,15 +70,20 @@ def judge_ip_mode(
     *,
     node_addresses: tuple[str, ...] = (),
     ends_connections: bool = False,
+    server_version: str = "",
 ) -> IpModeJudgement:
-    """The judgement; `ends_connections`: the user's word that the load balancer opens connections of its own."""
+    """The judgement.
+
+    `ends_connections`: the user's word that the load balancer opens connections of its own. `server_version`: of the
+    API server; empty if unknown.
+    """
     harms, why = _harm(service, provider, ends_connections=ends_connections)
     addresses = [point for point in service.points if point.ip]
     return IpModeJudgement(
         harms,
         why,
         already=bool(addresses) and all(point.ip_mode == "Proxy" for point in addresses),
-        obstacles=tuple(_obstacles(service, plane)),
+        obstacles=(*_keeps_no_ip_mode(server_version), *_obstacles(service, plane)),
         open=tuple(_open(service, provider, plane, harms, node_addresses)),
     )
 
@@ -92,6 +97,12 @@ def _harm(service: Service, provider: Provider, *, ends_connections: bool) -> tu
     if ends_connections:
         return Answer.NO, "the load balancer opens connections of its own, as the user says"
     return Answer.UNKNOWN, f"{provider.name}: whether it opens connections of its own is not known"
+
+
+def _keeps_no_ip_mode(server_version: str) -> Iterator[str]:
+    server = parse_version(server_version)
+    if server is not None and server < IP_MODE_SINCE:
+        yield f"Kubernetes {server_version} does not keep ipMode; 1.30 and newer do"
 
 
 def _obstacles(service: Service, plane: DataPlane) -> Iterator[str]:

@@ -10,9 +10,10 @@ from shlex import quote
 
 from dnsproxy.doctor.facts.model import Facts, Service
 from dnsproxy.doctor.judge.findings import Remedy
-from dnsproxy.doctor.judge.ip_mode_judgement import SIDE_EFFECTS, IpModeJudgement
+from dnsproxy.doctor.judge.ip_mode_judgement import SIDE_EFFECTS, IpModeJudgement, judge_ip_mode
 from dnsproxy.doctor.judge.mutating_admission import ON_SINCE
-from dnsproxy.doctor.judge.short_circuit import IP_MODE_SINCE, Answer, parse_version
+from dnsproxy.doctor.judge.provider import Provider
+from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, parse_version
 
 
 def with_side_effects(text: str) -> str:
@@ -28,6 +29,12 @@ def has_policies(facts: Facts) -> bool:
     return server is not None and server >= ON_SINCE
 
 
+def judge_with(facts: Facts, service: Service, provider: Provider, plane: DataPlane) -> IpModeJudgement:
+    """The judgement about a Service in the cluster of these facts."""
+    version = facts.server_version
+    return judge_ip_mode(service, provider, plane, node_addresses=facts.node_addresses, server_version=version)
+
+
 def write_line(service: Service, facts: Facts) -> str:
     """The command that gives a Service `ipMode: Proxy`."""
     if has_policies(facts):
@@ -35,15 +42,12 @@ def write_line(service: Service, facts: Facts) -> str:
     return f"dnsproxy ip-mode --watch --service {quote(service.key)}"
 
 
-def why_not(judgement: IpModeJudgement, facts: Facts) -> str:
+def why_not(judgement: IpModeJudgement) -> str:
     """Why it is not offered; empty if it is, or if it is there."""
-    server = parse_version(facts.server_version)
     if judgement.already:
         return ""
     if judgement.harms is Answer.YES:
         return judgement.why
-    if server is not None and server < IP_MODE_SINCE:
-        return f"Kubernetes {facts.server_version} does not keep ipMode; 1.30 and newer do"
     if judgement.obstacles:
         return "; ".join(judgement.obstacles)
     if judgement.harms is Answer.UNKNOWN:
@@ -53,7 +57,7 @@ def why_not(judgement: IpModeJudgement, facts: Facts) -> str:
 
 def make_remedy(service: Service, judgement: IpModeJudgement, facts: Facts, hostname: str) -> Remedy | None:
     """The remedy for a Service; None if it is not offered."""
-    if judgement.already or why_not(judgement, facts):
+    if judgement.already or why_not(judgement):
         return None
     if has_policies(facts):
         text = "let an admission policy write `ipMode: Proxy` whenever the provider writes the status: no DNS, no relay"

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from dnsproxy.doctor.judge.short_circuit import parse_version
 
 GROUP: Final = "admissionregistration.k8s.io"
@@ -22,6 +24,21 @@ ON_SINCE: Final = (1, 36, 0)
 _GATES: Final = (
     "--feature-gates=MutatingAdmissionPolicy=true and --runtime-config=admissionregistration.k8s.io/v1beta1=true"
 )
+
+
+class _Resource(msgspec.Struct, frozen=True):
+    name: str
+
+
+class ApiResources(msgspec.Struct, frozen=True):
+    """An APIResourceList: what an API server serves in one version of a group."""
+
+    resources: tuple[_Resource, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The resources' plural names."""
+        return tuple(one.name for one in self.resources)
 
 
 def resources_path(version: str) -> str:

@@ -17,8 +17,7 @@ from dnsproxy.doctor.facts.model import Facts, Service
 from dnsproxy.doctor.facts.probes import Header
 from dnsproxy.doctor.judge.findings import Remedy
 from dnsproxy.doctor.judge.header_annotations import HeaderSwitch, Sends, read_switches
-from dnsproxy.doctor.judge.ip_mode_judgement import judge_ip_mode
-from dnsproxy.doctor.judge.ip_mode_remedy import make_remedy, with_side_effects
+from dnsproxy.doctor.judge.ip_mode_remedy import judge_with, make_remedy, with_side_effects
 from dnsproxy.doctor.judge.overlays import overlay
 from dnsproxy.doctor.judge.provider import Provider, StatusSetting
 from dnsproxy.doctor.judge.providers import UNKNOWN
@@ -65,7 +64,7 @@ def _all_ip_mode(
     service: Service, provider: Provider, plane: DataPlane, facts: Facts, hostname: str
 ) -> Iterator[Remedy]:
     yield from _ip_mode(service, provider, plane, facts)
-    judgement = judge_ip_mode(service, provider, plane, node_addresses=facts.node_addresses)
+    judgement = judge_with(facts, service, provider, plane)
     own = make_remedy(service, judgement, facts, hostname)
     if own is not None:
         yield own

@@ -133,6 +133,7 @@ async def _check(
         controller.plane,
         node_addresses=facts.node_addresses,
         ends_connections=request.ends_connections,
+        server_version=facts.server_version,
     )
     checked = Checked(
         service,

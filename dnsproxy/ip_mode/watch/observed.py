@@ -10,37 +10,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from dnsproxy.ip_mode.selection import PROXY
 from dnsproxy.ip_mode.status_patch import Operation, make_patch
+from dnsproxy.ip_mode.status_writers import ManagedService, status_writers
 from sidecar.kubernetes.objects import Unreadable
-from sidecar.kubernetes.structs.metadata import FieldManager, LabelledMetadata
-from sidecar.kubernetes.structs.network import LoadBalancerPoint, ServiceSpec, ServiceStatus
+from sidecar.kubernetes.structs.network import LoadBalancerPoint
 
-_LOAD_BALANCER: Final = b'"f:loadBalancer"'
 NO_MODE: Final = "none"
-
-
-class StatusWriter(FieldManager, frozen=True, rename="camel"):
-    """A client, and the fields that it wrote."""
-
-    fields_v1: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="fieldsV1")
-
-
-class WatchedMetadata(LabelledMetadata, frozen=True, gc=False, rename="camel"):
-    """With the Service's uid, and the writers of its status."""
-
-    managed_fields: tuple[StatusWriter, ...] | None = None
-    uid: str = ""
-
-
-class WatchedService(msgspec.Struct, frozen=True):
-    """The fields of a Service that decide."""
-
-    metadata: WatchedMetadata
-    spec: ServiceSpec | None = None
-    status: ServiceStatus | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +51,19 @@ class Observed:
         return Counter(entry.ip_mode or NO_MODE for entry in self.entries if entry.ip)
 
 
-def observe(service: WatchedService | Unreadable, *, why_refused: str = "") -> Observed:
+def observe(service: ManagedService | Unreadable, *, why_refused: str = "") -> Observed:
     """A Service as the API server sent it."""
     version = service.metadata.resource_version
     if isinstance(service, Unreadable):
         return Observed("", version, why_refused=f"it cannot be read: {service.reason}")
     balancer = service.status.load_balancer if service.status else None
     entries = (balancer.ingress if balancer else None) or ()
-    return Observed(
-        service.metadata.uid, version, entries, writer_of(service), _why_waiting(service, entries), why_refused
-    )
+    writers = status_writers(service.metadata.managed_fields)
+    writer = writers[0].manager if writers else ""
+    return Observed(service.metadata.uid, version, entries, writer, _why_waiting(service, entries), why_refused)
 
 
-def writer_of(service: WatchedService) -> str:
-    """The field manager that wrote status.loadBalancer last."""
-    writers = [
-        one
-        for one in service.metadata.managed_fields or ()
-        if one.subresource == "status" and _LOAD_BALANCER in bytes(one.fields_v1)
-    ]
-    # Times have whole seconds; of two writers in one, the later entry is the newer one.
-    return max(writers, key=lambda one: one.time or "").manager or "" if writers else ""
-
-
-def _why_waiting(service: WatchedService, entries: tuple[LoadBalancerPoint, ...]) -> str:
+def _why_waiting(service: ManagedService, entries: tuple[LoadBalancerPoint, ...]) -> str:
     kind = (service.spec.type if service.spec else None) or "ClusterIP"
     if kind != "LoadBalancer":
         return f"its type is {kind}"

@@ -18,7 +18,7 @@ import trio
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.read import load_client
 from dnsproxy.doctor.collect.structs import Node
-from dnsproxy.ip_mode.watch.observed import WatchedService
+from dnsproxy.ip_mode.status_writers import ManagedService
 from dnsproxy.ip_mode.watch.safety import why_refused
 from dnsproxy.ip_mode.watch.service_watcher import LOGGER, Judge, ServiceWatcher, collection_of
 from dnsproxy.ip_mode.watch.watch_status import IpModeCollector, ServiceStatus, format_page, why_not_ready
@@ -96,7 +96,7 @@ async def _refuse(client: ApiClient, statuses: Sequence[ServiceStatus], judge: J
         except ApiError as error:
             log.warning("not read at start", service=str(status.ref), cause=str(error))
             continue
-        whys = [judge(service) for service in found.values() if isinstance(service, WatchedService)]
+        whys = [judge(service) for service in found.values() if isinstance(service, ManagedService)]
         reasons += [f"{status.ref}: {why}" for why in whys if why]
     if reasons:
         raise StartError("\n".join(reasons), status=ExitStatus.NO)

@@ -13,13 +13,13 @@ from dnsproxy.doctor.facts.model import Service as ServiceFact
 from dnsproxy.doctor.judge.ip_mode_judgement import LOOK_AT_PACKETS, judge_ip_mode
 from dnsproxy.doctor.judge.providers import provider_of
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane
-from dnsproxy.ip_mode.watch.observed import WatchedService
+from dnsproxy.ip_mode.status_writers import ManagedService
 
 # The harm does not depend on it, and a watcher does not know it.
 _ANY_PLANE: Final = DataPlane("the data plane", Answer.UNKNOWN, Answer.UNKNOWN, "not asked")
 
 
-def why_refused(service: WatchedService, *, scheme: str, ends_connections: bool) -> str:
+def why_refused(service: ManagedService, *, scheme: str, ends_connections: bool) -> str:
     """The reason, or ``. `scheme` is that of the nodes' providerID, empty if unknown."""
     fact = _fact_of(service)
     judged = judge_ip_mode(fact, provider_of(fact, scheme), _ANY_PLANE, ends_connections=ends_connections)
@@ -30,7 +30,7 @@ def why_refused(service: WatchedService, *, scheme: str, ends_connections: bool)
     return ""
 
 
-def _fact_of(service: WatchedService) -> ServiceFact:
+def _fact_of(service: ManagedService) -> ServiceFact:
     spec, balancer = service.spec, service.status.load_balancer if service.status else None
     return ServiceFact(
         key=f"{service.metadata.namespace}/{service.metadata.name}",

@@ -17,8 +17,9 @@ import structlog
 import trio
 
 from dnsproxy.ip_mode.status_patch import CONTENT_TYPE
+from dnsproxy.ip_mode.status_writers import ManagedService
 from dnsproxy.ip_mode.watch import event_reasons
-from dnsproxy.ip_mode.watch.observed import Observed, WatchedService, observe
+from dnsproxy.ip_mode.watch.observed import Observed, observe
 from dnsproxy.ip_mode.watch.plan import (
     Event,
     Overtaken,
@@ -51,16 +52,16 @@ _REASONS: Final = {
     Standing.NOT_KEPT: event_reasons.NOT_KEPT,
     Standing.FAILED: event_reasons.FAILED,
 }
-Judge = Callable[[WatchedService], str]
+Judge = Callable[[ManagedService], str]
 """Why ipMode of a Service must not be written, or ``."""
 
 log = structlog.get_logger(LOGGER)
 
 
-def collection_of(status: ServiceStatus) -> Collection[WatchedService]:
+def collection_of(status: ServiceStatus) -> Collection[ManagedService]:
     """The Service as a collection of one, so that RBAC can be limited to its name."""
     path = f"/api/v1/namespaces/{status.ref.namespace}/services"
-    return Collection("Service", path, WatchedService, field_selector=f"metadata.name={status.ref.name}")
+    return Collection("Service", path, ManagedService, field_selector=f"metadata.name={status.ref.name}")
 
 
 class ServiceWatcher:
@@ -96,7 +97,7 @@ class ServiceWatcher:
             status=self._status.follower,
         )
 
-    def _on_change(self, changes: Changes[WatchedService]) -> None:
+    def _on_change(self, changes: Changes[ManagedService]) -> None:
         for service in changes.values():
             self._present = self._observe(service) if service is not None else None
         self._tell()
@@ -105,8 +106,8 @@ class ServiceWatcher:
         self._news = True
         self._wake.set()
 
-    def _observe(self, service: WatchedService | Unreadable) -> Observed:
-        return observe(service, why_refused=self._judge(service) if isinstance(service, WatchedService) else "")
+    def _observe(self, service: ManagedService | Unreadable) -> Observed:
+        return observe(service, why_refused=self._judge(service) if isinstance(service, ManagedService) else "")
 
     def _next(self) -> Event:
         """The last state that the watch has shown, or the time."""
@@ -137,7 +138,7 @@ class ServiceWatcher:
             answer = await self._client.change(
                 "PATCH", path, {"fieldManager": MANAGER}, body, content_type=CONTENT_TYPE, seconds=_SECONDS
             )
-            return Written(self._observe(msgspec.json.decode(answer, type=WatchedService)))
+            return Written(self._observe(msgspec.json.decode(answer, type=ManagedService)))
         except (Conflict, NotFound, Refused) as error:
             # A failed test of a JSON patch is 422, like an invalid patch: the watch shows which of them it is.
             return Overtaken(str(error))

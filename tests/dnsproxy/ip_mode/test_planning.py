@@ -177,6 +177,28 @@ def test_rights_on_services_are_those_that_the_flags_need(make: Any, changes: An
     assert {f"{grant.verb} {grant.plural}" for grant in grants if not grant.group} == rights
 
 
+HETZNER = {"load-balancer.hetzner.cloud/location": "fsn1", "load-balancer.hetzner.cloud/uses-proxyprotocol": "true"}
+SCALEWAY = "service.beta.kubernetes.io/scw-loadbalancer-proxy-protocol-v2"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "is_kept"),
+    [
+        pytest.param(HETZNER, True, id="a provider that sets ipMode itself"),
+        pytest.param({SCALEWAY: "true"}, True, id="another one"),
+        pytest.param({}, False, id="an unknown provider"),
+        pytest.param({"metallb.io/address-pool": "a"}, False, id="a provider that writes none"),
+    ],
+)
+def test_a_removal_leaves_the_ip_mode_to_a_provider_that_decides_about_it(
+    annotations: dict[str, str], *, is_kept: bool
+) -> None:
+    plan = make_remove(present(stored(), named=(service(annotations=annotations),)), request(**SURE, rewrite=True))
+    assert [ref_of(one) for one in plan.services] == ([] if is_kept else [WEB])
+    assert any("decides about its ipMode with its next write" in note for note in plan.notes) is is_kept
+    assert plan.changes
+
+
 def test_a_review_asks_for_the_subresource() -> None:
     grants = make_apply(present(named=(service(),)), request(**SURE)).grants
     assert make_review(grants[-1])["spec"]["resourceAttributes"] == {

@@ -53,6 +53,23 @@ def test_the_word_of_the_user_counts_where_nothing_is_known_and_never_against_wh
     assert judged(service(METALLB, points=IP), ends_connections=True).harms is Answer.YES
 
 
+@pytest.mark.parametrize(
+    ("version", "helps"),
+    [
+        pytest.param("v1.29.9", Answer.NO, id="before 1.30"),
+        pytest.param("v1.30.0", Answer.YES, id="1.30"),
+        pytest.param("", Answer.YES, id="unknown"),
+        pytest.param("a fork", Answer.YES, id="no version"),
+    ],
+)
+def test_an_api_server_before_1_30_keeps_no_ip_mode(version: str, helps: Answer) -> None:
+    judgement = judged(service(HCLOUD, points=IP), server_version=version)
+    assert (judgement.helps, any("does not keep ipMode" in one for one in judgement.obstacles)) == (
+        helps,
+        helps is Answer.NO,
+    )
+
+
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda one: one.name)
 def test_a_provider_that_passes_packets_cannot_send_the_header(provider: Any) -> None:
     assert provider.never_sends or not provider.passes_packets

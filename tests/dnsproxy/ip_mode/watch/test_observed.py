@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from dnsproxy.ip_mode.watch.observed import Observed, WatchedService, observe
+from dnsproxy.ip_mode.status_writers import ManagedService
+from dnsproxy.ip_mode.watch.observed import Observed, observe
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 
 TIME = "2026-01-02T03:04:05Z"
@@ -20,7 +21,7 @@ def seen(entries: Any, *, kind: Any = "LoadBalancer", managers: Any = None, bala
         "spec": {"type": kind, "ports": None},
         "status": {"loadBalancer": {"ingress": entries}} if balancer else None,
     }
-    return observe(msgspec.json.decode(json.dumps(body), type=WatchedService))
+    return observe(msgspec.json.decode(json.dumps(body), type=ManagedService))
 
 
 WAITING = [
@@ -81,7 +82,7 @@ WRITERS = [
     pytest.param([manager("a", BALANCER, subresource=None)], "", id="not of the status"),
     pytest.param([manager("b", BALANCER), manager("a", BALANCER, time="2025-01-02T03:04:05Z")], "b", id="the newest"),
     pytest.param([manager("a", BALANCER, time=None)], "a", id="without a time"),
-    pytest.param([{"subresource": "status", "fieldsV1": BALANCER}], "", id="without a name"),
+    pytest.param([{"subresource": "status", "fieldsV1": BALANCER}], "an unnamed client", id="without a name"),
     pytest.param([{"subresource": "status"}], "", id="without fields"),
 ]
 

@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from dnsproxy.ip_mode.watch.observed import WatchedService
+from dnsproxy.ip_mode.status_writers import ManagedService
 from dnsproxy.ip_mode.watch.safety import why_refused
 
 
-def service(annotations: Any = None, *, load_balancer_class: str | None = None, ports: Any = None) -> WatchedService:
+def service(annotations: Any = None, *, load_balancer_class: str | None = None, ports: Any = None) -> ManagedService:
     body = {
         "metadata": {"name": "a", "namespace": "b", "resourceVersion": "7", "annotations": annotations},
         "spec": {"type": "LoadBalancer", "loadBalancerClass": load_balancer_class, "ports": ports},
         "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}},
     }
-    return msgspec.json.decode(json.dumps(body), type=WatchedService)
+    return msgspec.json.decode(json.dumps(body), type=ManagedService)
 
 
 HARMFUL = [
@@ -33,7 +33,7 @@ HARMFUL = [
 @pytest.mark.parametrize(("found", "scheme"), HARMFUL)
 @pytest.mark.parametrize("word", [False, True], ids=["unasked", "with the user's word"])
 def test_a_balancer_that_passes_packets_is_refused_whatever_the_user_says(
-    found: WatchedService, scheme: str, *, word: bool
+    found: ManagedService, scheme: str, *, word: bool
 ) -> None:
     assert "cut off" in why_refused(found, scheme=scheme, ends_connections=word)
 
@@ -46,7 +46,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("found", "scheme"), UNKNOWN)
-def test_an_unknown_one_takes_the_user_s_word(found: WatchedService, scheme: str) -> None:
+def test_an_unknown_one_takes_the_user_s_word(found: ManagedService, scheme: str) -> None:
     assert "--balancer-ends-connections" in why_refused(found, scheme=scheme, ends_connections=False)
     assert why_refused(found, scheme=scheme, ends_connections=True) == ""
 
