@@ -6,6 +6,7 @@ forward/completion.py.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 
@@ -97,8 +98,8 @@ class DnsServer:
             await trio.lowlevel.wait_readable(descriptor)
             gap = time.perf_counter() - left
             # True for each first query after a quiet time, too: one datagram is received alone then.
-            while gap > STALE and self._catch_up(port, forwarder, gap=gap):
-                await trio.lowlevel.checkpoint()
+            if gap > STALE:
+                await self._catch_up(port, forwarder, gap=gap)
             for _ in range(_ROUNDS):
                 bodies = port.receive()
                 if bodies:
@@ -107,15 +108,16 @@ class DnsServer:
                     break
             left = time.perf_counter()
 
-    def _catch_up(self, port: DatagramPort, forwarder: Forwarder, *, gap: float) -> bool:
-        """Take datagrams one by one until one is not stale. Returns whether stale ones may be left."""
-        for _ in range(_CATCH_UP):
+    async def _catch_up(self, port: DatagramPort, forwarder: Forwarder, *, gap: float) -> None:
+        """Take datagrams one by one until one is not stale."""
+        for taken in itertools.count(1):
             bodies = port.receive(1)
             stale = bool(bodies) and is_stale(port.age(), gap=gap)
             self._respond_batch(bodies, port, forwarder, stale=stale)
             if not stale:
-                return False
-        return True
+                return
+            if not taken % _CATCH_UP:
+                await trio.lowlevel.checkpoint()
 
     def _respond_batch(
         self, bodies: list[bytes], port: DatagramPort, forwarder: Forwarder, *, stale: bool = False
