@@ -30,7 +30,8 @@ SPACE: Final = "ingress-nginx"
 _SERVICE: Final[Mapping[str, Any]] = {
     "apiVersion": "v1",
     "kind": "Service",
-    "metadata": {"name": PASSED, "namespace": SPACE},
+    # As MetalLB marks it, whose balancers pass through.
+    "metadata": {"name": PASSED, "namespace": SPACE, "annotations": {"metallb.io/ip-allocated-from-pool": "any"}},
     "spec": {"type": "LoadBalancer", "selector": {"app": "plain"}, "ports": [{"name": "http", "port": 80}]},
 }
 

@@ -28,6 +28,7 @@ from tests.cluster.balancer import (
 from tests.cluster.kube_proxy import mode_at_start, restart_in, rules_of
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.texts import CLUSTER_DNS, IPTABLES, NFTABLES, PUBLIC_ADDRESS
+from tests.cluster.trial import trial_shows_it
 from tests.deploy.manifests import DEPLOY
 
 ANNOTATION: Final = "switchback.dev/ip-mode"
@@ -35,12 +36,15 @@ COMPONENT: Final = DEPLOY / "components" / "ip-mode"
 
 
 def pods_reach_the_balancer(stage: Stage) -> None:
-    """The component ip-mode, kube-proxy in nftables mode or Cilium: pods get the page after the next status write."""
+    """A trial, and the component ip-mode, on nftables or Cilium: pods get the page after the next status write."""
     mode = mode_at_start(stage)
     start_balancer(stage)
     wait_for_visitors(stage)
     expect_fault(stage, "before.example.org")
     rules = rules_of(stage, mode)
+    trial_shows_it(stage)
+    expect_untouched(stage, mode, rules)
+    expect_fault(stage, "tried.example.org")
     install_policy(stage)
     stage.expect("the mode until the provider writes", saw=mode_of(stage, CONTROLLER), wanted="VIP")
     expect_fault(stage, "installed.example.org")
@@ -175,6 +179,12 @@ def expect_cure(stage: Stage, mode: str, host: str, *, before: frozenset[str]) -
     expect_visitors(stage, f"visitor-{host}")
     stage.expect("the visitor", saw=seen_by_nginx(stage, f'"visitor-{host}"').split()[0], wanted=VISITOR)
     stage.say(f"{len(changed)} rules in the kernel differ, all of {PUBLIC_ADDRESS}")
+
+
+def expect_untouched(stage: Stage, mode: str, before: frozenset[str]) -> None:
+    """The mode is VIP, and the rules are soon as before."""
+    stage.expect("the mode after the trial", saw=mode_of(stage, CONTROLLER), wanted="VIP")
+    stage.eventually("the rules as before", lambda: rules_of(stage, mode) == before, seconds=30)
 
 
 def expect_bystanders(stage: Stage, name: str) -> None:
