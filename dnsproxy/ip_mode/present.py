@@ -16,14 +16,14 @@ import yaml
 
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.doctor.facts.model import Service as FactsService
-from dnsproxy.doctor.judge.mutating_admission import GROUP, PLURAL
+from dnsproxy.doctor.judge.mutating_admission import BINDINGS, GROUP, PLURAL
 from dnsproxy.ip_mode.policy import NAME
 from dnsproxy.ip_mode.selection import Selection
 from sidecar.kubernetes.structs.network import LoadBalancerPoint, Service
 
 PLURALS: Final = {
     "MutatingAdmissionPolicy": PLURAL,
-    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+    "MutatingAdmissionPolicyBinding": BINDINGS,
 }
 """Of the two kinds of object that are written, in the order of writing them."""
 CLASSES: Final = "loadBalancerClasses"

@@ -74,6 +74,7 @@ get configmaps coredns in kube-system
 get configmaps any in default
 get felixconfigurations default
 get mutatingadmissionpolicies switchback-ip-mode
+get mutatingadmissionpolicybindings switchback-ip-mode
 get pods/proxy any in switchback
 """
 
@@ -86,6 +87,8 @@ list configmaps
 patch configmaps any in default
 get mutatingadmissionpolicies any
 list mutatingadmissionpolicies
+get mutatingadmissionpolicybindings any
+list mutatingadmissionpolicybindings
 get felixconfigurations any
 list felixconfigurations
 get pods any in switchback

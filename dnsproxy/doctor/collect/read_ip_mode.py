@@ -13,7 +13,14 @@ import msgspec
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.model import IpModePolicy
 from dnsproxy.doctor.judge.ip_mode_policy import CLASSES_VARIABLE, NAME
-from dnsproxy.doctor.judge.mutating_admission import PLURAL, VERSIONS, ApiResources, resources_path, served_version
+from dnsproxy.doctor.judge.mutating_admission import (
+    BINDINGS,
+    PLURAL,
+    VERSIONS,
+    ApiResources,
+    resources_path,
+    served_version,
+)
 from sidecar.kubernetes.errors import ApiError, NotFound
 
 
@@ -54,7 +61,18 @@ async def _read_policy(reader: Reader, version: str) -> IpModePolicy:
     except (ApiError, msgspec.DecodeError):
         return IpModePolicy(version)
     variables = (policy.spec.variables or ()) if policy.spec else ()
-    return IpModePolicy(version, found=True, classes=tuple(_classes(variables)))
+    bound = await _is_bound(reader, version)
+    return IpModePolicy(version, found=True, classes=tuple(_classes(variables)), bound=bound)
+
+
+async def _is_bound(reader: Reader, version: str) -> bool | None:
+    try:
+        await reader.text(f"{resources_path(version)}/{BINDINGS}/{NAME}", f"get {BINDINGS} {NAME}")
+    except NotFound:
+        return False
+    except ApiError:
+        return None
+    return True
 
 
 def _classes(variables: Iterable[_Variable]) -> Iterable[str]:

@@ -18,7 +18,7 @@ from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.side_by_side import read_each
 from dnsproxy.doctor.collect.structs import FelixConfiguration
 from dnsproxy.doctor.facts.model import Component
-from dnsproxy.doctor.judge.short_circuit import ANTREA, CILIUM, KUBE_PROXY
+from dnsproxy.doctor.judge.short_circuit import ANTREA, CILIUM, EXPERIMENTAL_LB, KUBE_PROXY
 from sidecar.kubernetes.structs.workload import Container, Workload
 
 _MODE: Final = re.compile(r"^mode:\s*[\"']?(\w*)", re.MULTILINE)
@@ -41,7 +41,7 @@ _CONFIG_MAPS: Final = {
 }
 CILIUM_KEYS: Final = (
     "kube-proxy-replacement", "bpf-lb-sock", "ipam", "cluster-pool-ipv4-cidr", "cluster-pool-ipv6-cidr",
-    "enable-ingress-proxy-protocol", "enable-gateway-api-proxy-protocol",
+    "enable-ingress-proxy-protocol", "enable-gateway-api-proxy-protocol", EXPERIMENTAL_LB,
 )  # fmt: skip
 _POOLS: Final = ("CALICO_IPV4POOL_CIDR", "CALICO_IPV6POOL_CIDR")
 _FELIX: Final = "/apis/crd.projectcalico.org/v1/felixconfigurations/default"

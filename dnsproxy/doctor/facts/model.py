@@ -190,6 +190,8 @@ class IpModePolicy(Fact, frozen=True):
     """Whether the policy is there; None if it could not be read."""
     classes: tuple[str, ...] = ()
     """The load balancer classes that it selects."""
+    bound: bool | None = None
+    """Whether its binding is there, without which it does nothing; None if that is not known."""
 
 
 class ReadFailure(Fact, frozen=True):

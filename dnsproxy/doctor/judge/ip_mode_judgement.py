@@ -8,7 +8,7 @@ tests/dnsproxy/doctor/judge/test_ip_mode_judgement.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
@@ -26,6 +26,10 @@ SIDE_EFFECTS: Final = (
     "its session limits count",
     "the PROXY header names the node, or the NAT before it, and no pod",
     "firewalls and NetworkPolicies on that way must let it pass",
+)
+_LOCAL: Final = (
+    "externalTrafficPolicy is Local, so that the load balancer must find a node with a pod of the controller, as for "
+    "clients from outside"
 )
 LOOK_AT_PACKETS: Final = (
     "on a node, look at packets from outside with tcpdump or conntrack: if their destination is the load balancer's "
@@ -61,6 +65,12 @@ class IpModeJudgement:
         if self.harms is Answer.YES or self.obstacles:
             return Answer.NO
         return Answer.UNKNOWN if self.open else Answer.YES
+
+
+def side_effects(services: Iterable[Service]) -> tuple[str, ...]:
+    """What `ipMode: Proxy` changes for pods that reach one of these Services."""
+    is_local = any(service.external_traffic_policy == "Local" for service in services)
+    return (*SIDE_EFFECTS, *((_LOCAL,) if is_local else ()))
 
 
 def judge_ip_mode(

@@ -60,6 +60,8 @@ def _policy(facts: Facts) -> str:
     policy = facts.ip_mode_policy
     if policy is None or policy.found is None:
         return f"whether the policy {NAME} exists is not known"
+    if policy.found and policy.bound is False:
+        return f"the policy {NAME} exists without its binding, so that it changes nothing"
     if policy.found:
         return f"the policy {NAME} exists: it changes a status only while somebody writes it"
     return f"the policy {NAME} does not exist, so nothing changes what the provider writes, unless --watch runs"

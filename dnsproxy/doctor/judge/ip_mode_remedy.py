@@ -10,15 +10,15 @@ from shlex import quote
 
 from dnsproxy.doctor.facts.model import Facts, Service
 from dnsproxy.doctor.judge.findings import Remedy
-from dnsproxy.doctor.judge.ip_mode_judgement import SIDE_EFFECTS, IpModeJudgement, judge_ip_mode
+from dnsproxy.doctor.judge.ip_mode_judgement import IpModeJudgement, judge_ip_mode, side_effects
 from dnsproxy.doctor.judge.mutating_admission import ON_SINCE
 from dnsproxy.doctor.judge.provider import Provider
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, parse_version
 
 
-def with_side_effects(text: str) -> str:
+def with_side_effects(text: str, service: Service) -> str:
     """The text of a remedy by ipMode, whoever writes it, with the side effects."""
-    return f"{text}. Side effects: {'; '.join(SIDE_EFFECTS)}"
+    return f"{text}. Side effects: {'; '.join(side_effects((service,)))}"
 
 
 def has_policies(facts: Facts) -> bool:

@@ -18,6 +18,7 @@ GROUP: Final = "admissionregistration.k8s.io"
 VERSIONS: Final = ("v1", "v1beta1")
 """The best first."""
 PLURAL: Final = "mutatingadmissionpolicies"
+BINDINGS: Final = "mutatingadmissionpolicybindings"
 _BETA_SINCE: Final = (1, 34, 0)
 ON_SINCE: Final = (1, 36, 0)
 """The first Kubernetes that has it on by default."""

@@ -56,7 +56,7 @@ def provider_remedies(
     `hostname`: a host behind it, to check with; `ignored`: ipMode is Proxy already, and has no effect.
     """
     first = (Remedy(plane.remedy),) if ignored and plane.remedy else ()
-    ip_mode = first if ignored else _with_side_effects(_all_ip_mode(service, provider, plane, facts, hostname))
+    ip_mode = first if ignored else _with_side_effects(_all_ip_mode(service, provider, plane, facts, hostname), service)
     return (*ip_mode, *_hostname(service, provider))
 
 
@@ -70,10 +70,10 @@ def _all_ip_mode(
         yield own
 
 
-def _with_side_effects(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
+def _with_side_effects(remedies: Iterable[Remedy], service: Service) -> tuple[Remedy, ...]:
     """They are the same, whoever writes ipMode, so that the first remedy has them for all."""
     found = tuple(remedies)
-    return (*(replace(one, text=with_side_effects(one.text)) for one in found[:1]), *found[1:])
+    return (*(replace(one, text=with_side_effects(one.text, service)) for one in found[:1]), *found[1:])
 
 
 def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> Iterator[Remedy]:

@@ -57,8 +57,19 @@ class Answer(Enum):
     UNKNOWN = "unknown"
 
 
+EXPERIMENTAL_LB: Final = "enable-experimental-lb"
+"""Cilium's setting, before 1.18, for the program that reads Services since 1.18, and lacked ipMode until 1.18.1."""
+
 _DECIDING: Final = frozenset(
-    ["mode", "kube-proxy-replacement", "bpf-lb-sock", "proxyLoadBalancerIPs", "bpfEnabled", "service-proxy"]
+    [
+        "mode",
+        "kube-proxy-replacement",
+        "bpf-lb-sock",
+        EXPERIMENTAL_LB,
+        "proxyLoadBalancerIPs",
+        "bpfEnabled",
+        "service-proxy",
+    ]
 )
 """The settings that decide about connections; others are about networks and headers."""
 
@@ -103,10 +114,12 @@ def _cilium(component: Component) -> DataPlane:
     name = f"Cilium {component.version or 'of an unknown version'} instead of kube-proxy"
     if version is None:
         return DataPlane(name, Answer.YES, Answer.UNKNOWN, _read_from(component))
-    lost = version[:2] == _CILIUM_LOST[:2] and version <= _CILIUM_LOST
+    is_early = version < _CILIUM_LOST and component.settings.get(EXPERIMENTAL_LB, "").lower() == "true"
+    lost = is_early or (version[:2] == _CILIUM_LOST[:2] and version <= _CILIUM_LOST)
     honours = Answer.NO if version < _CILIUM_SINCE or lost else Answer.YES
     wanted = "1.18.1 or newer" if lost else "1.17 or newer, but not 1.18.0"
-    return DataPlane(name, Answer.YES, honours, _read_from(component), f"upgrade Cilium to {wanted}")
+    instead = f", or set {EXPERIMENTAL_LB}: false" if is_early and version >= _CILIUM_SINCE else ""
+    return DataPlane(name, Answer.YES, honours, _read_from(component), f"upgrade Cilium to {wanted}{instead}")
 
 
 def _antrea(component: Component) -> DataPlane:

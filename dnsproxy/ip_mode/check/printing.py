@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from dnsproxy.doctor.judge.header_mode import describe
-from dnsproxy.doctor.judge.ip_mode_judgement import SIDE_EFFECTS
+from dnsproxy.doctor.judge.ip_mode_judgement import side_effects
 from dnsproxy.doctor.judge.short_circuit import Answer
 from dnsproxy.ip_mode.check.checked import Checked, Cluster
 from dnsproxy.ip_mode.check.trial_result import Trial
@@ -32,7 +32,7 @@ def format_check(cluster: Cluster, every: Sequence[Checked], *, dialled: bool) -
     helped = [one for one in every if one.helps is not Answer.NO and not one.judgement.already]
     if helped:
         yield "Side effects:"
-        yield from (f"  {text}" for text in SIDE_EFFECTS)
+        yield from (f"  {text}" for text in side_effects(one.service for one in helped))
         if not dialled:
             yield "Nothing was dialled, because this is no pod of the cluster; to see whether pods reach it, in a pod:"
             yield "  dnsproxy ip-mode --check" + "".join(f" --service {quote(one.service.key)}" for one in helped)
@@ -105,7 +105,7 @@ def format_document(cluster: Cluster, every: Sequence[Checked], *, status: ExitS
         "why_no_policy": cluster.why_no_policy,
         "policy_exists": cluster.has_policy,
         "dialled": dialled,
-        "side_effects": list(SIDE_EFFECTS),
+        "side_effects": list(side_effects(one.service for one in every)),
         "unread": list(cluster.unread),
         "services": [_service(one) for one in every],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dnsproxy.doctor.facts.model import IpModePolicy
 from dnsproxy.ip_mode.policy import make_policy
@@ -17,7 +18,8 @@ WITHOUT = {"resources": [{"name": "validatingwebhookconfigurations"}]}
 V1 = f"{GROUP}/v1/mutatingadmissionpolicies/switchback-ip-mode"
 BETA = f"{GROUP}/v1beta1/mutatingadmissionpolicies/switchback-ip-mode"
 POLICY = make_policy("v1", Selection(("example.org/lb", "internal-vip")))[0]
-FOUND = IpModePolicy("v1", found=True, classes=("example.org/lb", "internal-vip"))
+FOUND = IpModePolicy("v1", found=True, classes=("example.org/lb", "internal-vip"), bound=False)
+BINDING = f"{GROUP}/v1/mutatingadmissionpolicybindings/switchback-ip-mode"
 
 
 def with_classes(expression: Any) -> dict[str, Any]:
@@ -32,12 +34,12 @@ def with_classes(expression: Any) -> dict[str, Any]:
         ({f"{GROUP}/v1": RESOURCES}, IpModePolicy("v1", found=False)),
         ({f"{GROUP}/v1": RESOURCES, V1: POLICY}, FOUND),
         ({f"{GROUP}/v1": WITHOUT, f"{GROUP}/v1beta1": RESOURCES, BETA: POLICY},
-         IpModePolicy("v1beta1", found=True, classes=FOUND.classes)),
-        ({f"{GROUP}/v1": RESOURCES, V1: with_classes("[]")}, IpModePolicy("v1", found=True)),
-        ({f"{GROUP}/v1": RESOURCES, V1: with_classes("object.spec")}, IpModePolicy("v1", found=True)),
-        ({f"{GROUP}/v1": RESOURCES, V1: with_classes("[1]")}, IpModePolicy("v1", found=True)),
-        ({f"{GROUP}/v1": RESOURCES, V1: {"spec": {}}}, IpModePolicy("v1", found=True)),
-        ({f"{GROUP}/v1": RESOURCES, V1: {}}, IpModePolicy("v1", found=True)),
+         IpModePolicy("v1beta1", found=True, classes=FOUND.classes, bound=False)),
+        ({f"{GROUP}/v1": RESOURCES, V1: with_classes("[]")}, IpModePolicy("v1", found=True, bound=False)),
+        ({f"{GROUP}/v1": RESOURCES, V1: with_classes("object.spec")}, IpModePolicy("v1", found=True, bound=False)),
+        ({f"{GROUP}/v1": RESOURCES, V1: with_classes("[1]")}, IpModePolicy("v1", found=True, bound=False)),
+        ({f"{GROUP}/v1": RESOURCES, V1: {"spec": {}}}, IpModePolicy("v1", found=True, bound=False)),
+        ({f"{GROUP}/v1": RESOURCES, V1: {}}, IpModePolicy("v1", found=True, bound=False)),
         ({f"{GROUP}/v1": RESOURCES, V1: "garbage"}, IpModePolicy("v1")),
         ({f"{GROUP}/v1": RESOURCES, V1: with_classes(3)}, IpModePolicy("v1")),
         ({f"{GROUP}/v1": "garbage"}, None),
@@ -60,3 +62,22 @@ async def test_what_may_not_be_read_is_unknown_and_no_failure(code: int) -> None
     facts = await Api({}, status={f"{GROUP}/v1": code}).read()
     assert facts.ip_mode_policy is None
     assert not any("admission" in one.what for one in facts.refusals)
+
+
+@pytest.mark.parametrize(
+    ("objects", "status", "bound"),
+    [
+        pytest.param({BINDING: {}}, {}, True, id="there"),
+        pytest.param({}, {}, False, id="gone"),
+        pytest.param({BINDING: {}}, {BINDING: 403}, None, id="forbidden"),
+        pytest.param({BINDING: {}}, {BINDING: 500}, None, id="a fault"),
+    ],
+)
+async def test_a_policy_is_read_with_its_binding(
+    objects: dict[str, Any],
+    status: dict[str, int],
+    bound: bool | None,
+) -> None:
+    facts = await Api({f"{GROUP}/v1": RESOURCES, V1: POLICY, **objects}, status=status).read()
+    assert facts.ip_mode_policy == replace(FOUND, bound=bound)
+    assert facts.refusals == ()

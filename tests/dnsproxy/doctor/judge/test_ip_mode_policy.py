@@ -31,6 +31,7 @@ from tests.dnsproxy.doctor.making import (
 
 PROXY = {ANNOTATION: "Proxy"}
 THERE = IpModePolicy("v1", found=True, classes=("example.org/lb",))
+UNBOUND = IpModePolicy("v1", found=True, bound=False)
 GONE = IpModePolicy("v1", found=False)
 MIXED = (*PROXY_MODE, BalancerAddress(ip="203.0.113.11"))
 REACHED = (*controller_probes(REQUIRES), *balancer_probes(*SERVED))
@@ -64,11 +65,12 @@ def test_the_annotation_decides_then_the_class(
     ("policy", "words"),
     [
         (THERE, "the policy switchback-ip-mode exists: it changes a status only while somebody writes it"),
+        (UNBOUND, "the policy switchback-ip-mode exists without its binding, so that it changes nothing"),
         (GONE, "the policy switchback-ip-mode does not exist"),
         (IpModePolicy("v1"), "whether the policy switchback-ip-mode exists is not known"),
         (None, "whether the policy switchback-ip-mode exists is not known"),
     ],
-    ids=["there", "gone", "forbidden", "old facts"],
+    ids=["there", "without its binding", "gone", "forbidden", "old facts"],
 )
 def test_a_selected_service_without_the_mode_is_a_finding(
     points: tuple[BalancerAddress, ...], policy: IpModePolicy | None, words: str

@@ -56,6 +56,12 @@ def test_the_lines_follow_the_api_server_and_the_doubts(fields: dict[str, Any], 
     assert not any("is not offered" in line for line in finding.evidence)
 
 
+@pytest.mark.parametrize("policy", ["Local", "Cluster", ""])
+def test_a_local_traffic_policy_is_a_side_effect(policy: str) -> None:
+    texts = [step.text for step in short(ip_mode_policy=V1, of_service={"external_traffic_policy": policy}).steps]
+    assert any("externalTrafficPolicy is Local" in text for text in texts) is (policy == "Local")
+
+
 def test_it_comes_after_the_providers_own_mode_and_before_hostname_and_relay() -> None:
     texts = [step.text for step in short(ip_mode_policy=V1).steps]
     found = [

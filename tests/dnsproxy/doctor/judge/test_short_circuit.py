@@ -44,7 +44,18 @@ def other(name: str, version: str = "v3.30.0", **settings: str) -> Component:
     return Component(name, f"DaemonSet kube-system/{name}", version, settings)
 
 
+def early(version: str, value: str = "true") -> Component:
+    """Cilium with the program that reads Services since 1.18."""
+    settings = {"kube-proxy-replacement": "true", "enable-experimental-lb": value}
+    return Component("cilium", "DaemonSet kube-system/cilium", version, settings)
+
+
 HONOURING = [
+    pytest.param([early("v1.17.8")], "v1.34.4", NO, id="Cilium 1.17 with the program of 1.18"),
+    pytest.param([early("v1.16.0")], "v1.34.4", NO, id="Cilium 1.16 with the program of 1.18"),
+    pytest.param([early("v1.17.8", "false")], "v1.34.4", YES, id="Cilium 1.17 without the program of 1.18"),
+    pytest.param([early("v1.17.8", "")], "v1.34.4", YES, id="an empty setting"),
+    pytest.param([early("v1.18.1")], "v1.34.4", YES, id="a setting that Cilium 1.18 does not read"),
     pytest.param([proxy("v1.34.4")], "v1.34.4", YES, id="kube-proxy 1.34"),
     pytest.param([proxy("v1.30.0", "ipvs")], "v1.30.0", YES, id="kube-proxy 1.30, ipvs"),
     pytest.param([proxy("v1.34.4", "nftables")], "v1.34.4", YES, id="nftables"),
