@@ -15,7 +15,7 @@ from dnsproxy.ip_mode.present import Present, modes_of, ref_of
 from dnsproxy.ip_mode.request import WriteRequest
 from dnsproxy.ip_mode.rights import rights_of
 from dnsproxy.ip_mode.selection import ANNOTATION, PROXY
-from dnsproxy.ip_mode.targets import notes_on, refuse_harmful, refuse_missing, selected_services, why_kept
+from dnsproxy.ip_mode.targets import deciding_providers, notes_on, refuse_harmful, refuse_missing, selected_services
 from sidecar.kubernetes.structs.network import Service
 
 
@@ -54,18 +54,11 @@ def make_apply(present: Present, request: WriteRequest) -> Plan:
 
 def make_remove(present: Present, request: WriteRequest) -> Plan:
     """The plan of --remove."""
-    selected = (service for service in selected_services(present, present.selection) if modes_of(service))
-    judged = [(service, why_kept(present, service)) for service in selected]
-    services = tuple(service for service, why in judged if not why)
+    services = tuple(service for service in selected_services(present, present.selection) if modes_of(service))
     refusals = foreign_objects(present)
     changes = () if refusals else plan_remove(present)
     written = services if request.rewrite else ()
-    decided = (
-        f"the provider of Service {ref_of(service)} decides about its ipMode with its next write: {why}"
-        for service, why in judged
-        if why
-    )
-    notes = (*_notes_on_removal(present), *decided)
+    notes = (*_notes_on_removal(present), *deciding_providers(present, services))
     return Plan("remove", present.version, changes, refusals, notes, services, _rights("remove", request, written))
 
 

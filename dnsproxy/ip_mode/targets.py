@@ -76,15 +76,16 @@ def _chosen_now(present: Present, selection: Selection) -> Iterator[Service]:
     yield from (one for one in present.listed if class_of(one) in selection.classes and is_selected(one, selection))
 
 
-def why_kept(present: Present, service: Service) -> str:
-    """Why VIP is not written to a Service that the policy is taken from; empty if it is."""
-    fact = present.facts[ref_of(service)]
-    provider = provider_of(fact, present.scheme)
-    if provider.ip_mode_auto:
-        return provider.ip_mode_auto
-    if provider.ip_mode is not None and provider.ip_mode.key in fact.annotations:
-        return f"its annotation {provider.ip_mode.key} makes {provider.name} decide about ipMode"
-    return ""
+def deciding_providers(present: Present, services: Iterable[Service]) -> Iterator[str]:
+    """The Services whose provider writes an ipMode of its own, whatever a removal writes."""
+    for ref in map(ref_of, services):
+        fact = present.facts[ref]
+        provider = provider_of(fact, present.scheme)
+        why = provider.ip_mode_auto
+        if provider.ip_mode is not None and provider.ip_mode.key in fact.annotations:
+            why = f"its annotation {provider.ip_mode.key} makes {provider.name} decide"
+        if why:
+            yield f"the provider of Service {ref} may write its ipMode with its next write: {why}"
 
 
 def notes_on(services: Iterable[Service]) -> Iterator[str]:

@@ -182,7 +182,7 @@ SCALEWAY = "service.beta.kubernetes.io/scw-loadbalancer-proxy-protocol-v2"
 
 
 @pytest.mark.parametrize(
-    ("annotations", "is_kept"),
+    ("annotations", "is_named"),
     [
         pytest.param(HETZNER, True, id="a provider that sets ipMode itself"),
         pytest.param({SCALEWAY: "true"}, True, id="another one"),
@@ -190,13 +190,12 @@ SCALEWAY = "service.beta.kubernetes.io/scw-loadbalancer-proxy-protocol-v2"
         pytest.param({"metallb.io/address-pool": "a"}, False, id="a provider that writes none"),
     ],
 )
-def test_a_removal_leaves_the_ip_mode_to_a_provider_that_decides_about_it(
-    annotations: dict[str, str], *, is_kept: bool
+def test_a_removal_names_the_provider_that_decides_about_the_ip_mode(
+    annotations: dict[str, str], *, is_named: bool
 ) -> None:
     plan = make_remove(present(stored(), named=(service(annotations=annotations),)), request(**SURE, rewrite=True))
-    assert [ref_of(one) for one in plan.services] == ([] if is_kept else [WEB])
-    assert any("decides about its ipMode with its next write" in note for note in plan.notes) is is_kept
-    assert plan.changes
+    assert [ref_of(one) for one in plan.services] == [WEB]
+    assert any("may write its ipMode with its next write" in note for note in plan.notes) is is_named
 
 
 def test_a_review_asks_for_the_subresource() -> None:
