@@ -13,12 +13,11 @@ import ctypes
 import errno
 import itertools
 import socket
-import time
 from collections.abc import Sequence
 
 from dnsproxy.datagrams.headers import NAME_SIZES, Headers, addresses, chosen, lengths_of, mapped, pinned, system_calls
 from dnsproxy.datagrams.late_replies import Late, LateReplies
-from dnsproxy.datagrams.port import BATCH, CONTROL, ID, MESSAGE, Sender, arrival_time, ask_for_destination
+from dnsproxy.datagrams.port import BATCH, CONTROL, ID, MESSAGE, Sender, age_of_last, ask_for_destination
 
 _NAME = max(NAME_SIZES.values())
 _CMSG_HEADER = 16
@@ -97,10 +96,7 @@ class BatchPort:
 
     def age(self) -> float:
         """See DatagramPort."""
-        try:
-            return time.time() - arrival_time(self.socket)
-        except OSError:
-            return 0.0
+        return age_of_last(self.socket)
 
     def message(self, position: int) -> bytes:
         """See DatagramPort."""

@@ -12,6 +12,7 @@ import fcntl
 import socket
 import struct
 import sys
+import time
 from collections.abc import Hashable, Sequence
 from typing import Any, Final, Protocol
 
@@ -86,12 +87,20 @@ def ignore_path_mtu(sock: socket.socket) -> None:
 
 
 def keep_arrival_times(sock: socket.socket) -> None:
-    """Make the kernel keep the arrival time of each datagram that comes from now on: see arrival_time."""
+    """Make the kernel keep the arrival time of each datagram that comes from now on: see age_of_last."""
     with contextlib.suppress(OSError):
-        arrival_time(sock)
+        _arrival_time(sock)
 
 
-def arrival_time(sock: socket.socket) -> float:
+def age_of_last(sock: socket.socket) -> float:
+    """See DatagramPort.age."""
+    try:
+        return time.time() - _arrival_time(sock)
+    except OSError:
+        return 0.0
+
+
+def _arrival_time(sock: socket.socket) -> float:
     """When the kernel got the datagram that was received last, in seconds since the epoch (time(7), SIOCGSTAMPNS).
 
     SO_TIMESTAMPNS would add a control message to each datagram, which costs more and must not be sent back. Raises

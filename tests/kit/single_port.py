@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import time
 from collections.abc import Sequence
 
-from dnsproxy.datagrams.port import BATCH, CONTROL, ID, IP_PKTINFO, MESSAGE, Sender, arrival_time, ask_for_destination
+from dnsproxy.datagrams.port import BATCH, CONTROL, ID, IP_PKTINFO, MESSAGE, Sender, age_of_last, ask_for_destination
 
 
 class SinglePort:
@@ -34,10 +33,7 @@ class SinglePort:
 
     def age(self) -> float:
         """See DatagramPort."""
-        try:
-            return time.time() - arrival_time(self.socket)
-        except OSError:
-            return 0.0
+        return age_of_last(self.socket)
 
     def message(self, position: int) -> bytes:
         """See DatagramPort."""
