@@ -87,16 +87,18 @@ def explain(
         return Explanation(text, None, "", ttl, (), rejected, (str(error),), tuple(notes))
     answer, target = None, ""
     left_out: list[ExcludedClaim] = []
-    held = _HELD if registry.is_barred(hostname) else ""
+    held, waits = _HELD if registry.is_barred(hostname) else "", ""
     for candidate in _candidates(hostname, registry.denied, registry.closed):
         verdict = registry.verdict(candidate.hostname, candidate.reach)
-        bar = candidate.bar or (held if answer is None and candidate.hostname != hostname else "")
+        bar = candidate.bar or waits or (held if answer is None and candidate.hostname != hostname else "")
         if verdict.winner is not None and (answer is not None or bar):
             before = f"{answer.hostname} of {answer.origin} comes first" if answer else ""
             left_out.append(_excluded(verdict.winner, bar or before))
         elif verdict.winner is not None:
             answer = row_of(verdict.winner, verdict)
             target = _target_of(verdict.winner, registry.targets)
+        elif verdict.unready is not None and answer is None and not bar:
+            waits = f"{verdict.unready.origin} has {candidate.hostname}, and no endpoint of its target is ready"
         if not candidate.bar:
             left_out += [_excluded(excluded.claim, excluded.reason) for excluded in verdict.excluded]
     reasons = () if answer else tuple(_reasons(registry, hostname, left_out))

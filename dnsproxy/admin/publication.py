@@ -66,12 +66,13 @@ _DECODER: Final = msgspec.json.Decoder(_Parsed)
 
 
 def names_of(table: HostTable) -> Iterator[Name]:
-    """The rows of a table, in no particular order."""
+    """The rows of a table that are answered, in no particular order."""
     for wire, answers in table.exact.items():
-        yield Name(_text_of(wire), answers.addresses)
+        if answers.service not in table.unready:
+            yield Name(_text_of(wire), answers.addresses)
     for wire, wildcard in table.wildcards.items():
         for reach, one in ((Reach.ONE_LABEL, wildcard.one_label), (Reach.ANY_LABELS, wildcard.any_labels)):
-            if one is not None:
+            if one is not None and one.service not in table.unready:
                 yield Name(f"*.{_text_of(wire)}", one.addresses, reach)
 
 

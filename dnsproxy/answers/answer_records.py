@@ -33,9 +33,15 @@ class Answers(msgspec.Struct, frozen=True, eq=False, gc=False):
     by_type: Mapping[int, Records]
     quick: Mapping[bytes, tuple[Heads, bytes]]
     """The wire form of type and class to the parts of the reply of a quick answer."""
+    service: str = ""
+    """The Service with these addresses, `NAMESPACE/NAME`; empty if they are nobody's."""
 
 
-def build_answers(addresses: tuple[str, ...], *, ttl: int) -> Answers:
+FORWARDED: Final = Answers((), {}, {})
+"""For a name of the table that is forwarded as if it were not there."""
+
+
+def build_answers(addresses: tuple[str, ...], *, ttl: int, service: str = "") -> Answers:
     """The replies for one set of addresses (IPv4 and IPv6 texts), TTL in seconds."""
     nodata = Records(0, 1, records.format_soa(ttl))
     by_type: dict[int, Records] = dict.fromkeys(NEGATIVE_TYPES, nodata)
@@ -51,4 +57,4 @@ def build_answers(addresses: tuple[str, ...], *, ttl: int) -> Answers:
         for rtype, row in by_type.items()
         if len(row.octets) <= _QUICK_LIMIT
     }
-    return Answers(addresses, by_type, quick)
+    return Answers(addresses, by_type, quick, service)

@@ -72,7 +72,7 @@ def decide(
         row = probe_row
     else:
         found = table.find(query.name)
-        if found is None:
+        if found is None or not found.by_type:
             return _new(Forward, (query, query.name in table.above))
         row = found.by_type.get(query.type)
     if row is None:

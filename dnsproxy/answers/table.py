@@ -1,7 +1,8 @@
 """The table: which names are answered, with which records.
 
 The law: a table never changes; a new one replaces it whole. Keys are lower-case wire names. An exact name beats a
-wildcard, a longer wildcard beats a shorter one. Names with the same addresses share one answer.
+wildcard, a longer wildcard beats a shorter one. Names with the same addresses share one answer. A name whose Service is
+not ready is forwarded, and still hides the wildcards above it, whose addresses may be another tenant's.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dnsproxy.answers.answer_records import Answers
+from dnsproxy.answers.answer_records import FORWARDED, Answers
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
 
@@ -24,6 +25,8 @@ class Host:
     addresses: tuple[str, ...]
     barred: bool = False
     """Whether no wildcard covers it either, although it has no addresses."""
+    service: str = ""
+    """The Service with these addresses, `NAMESPACE/NAME`; empty if they are nobody's."""
 
 
 class Wildcard(NamedTuple):
@@ -46,10 +49,15 @@ class HostTable:
     closed: frozenset[bytes] = frozenset()
     """Zones that no wildcard from above reaches into, the apex included: search domains. A wildcard inside one covers
     its names."""
+    unready: frozenset[str] = frozenset()
+    """The Services, `NAMESPACE/NAME`, whose names are forwarded: a set, so that it takes no time for any number of
+    names."""
+    forwarded: int = 0
+    """How many names that are."""
 
     def __len__(self) -> int:
         kinds = sum((one is not None) + (many is not None) for one, many in self.wildcards.values())
-        return len(self.exact) + kinds
+        return len(self.exact) + kinds - self.forwarded
 
     def match_wildcard(self, name: bytes) -> Answers | None:
         """The answers of the longest wildcard that covers a lower-case wire name."""
@@ -72,5 +80,6 @@ class HostTable:
         return None
 
     def find(self, name: bytes) -> Answers | None:
-        """The answers for a lower-case, well-formed wire name."""
-        return self.exact.get(name) or self.match_wildcard(name)
+        """The answers for a lower-case, well-formed wire name; FORWARDED and None are forwarded."""
+        found = self.exact.get(name) or self.match_wildcard(name)
+        return FORWARDED if found is not None and found.service in self.unready else found

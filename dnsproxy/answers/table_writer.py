@@ -16,6 +16,8 @@ from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
 
 _NEITHER: Final = Wildcard(None, None)
+_Key = tuple[tuple[str, ...], str]
+"""Addresses, and their Service."""
 V = TypeVar("V")
 
 _SHARE: Final = 8
@@ -97,14 +99,17 @@ class TableWriter:
                 self._never.put(names.to_wire(name), True)
         self._denied = frozenset(self._never.hand_out())
         self._closed: frozenset[bytes] = frozenset()
-        self._shared: dict[tuple[str, ...], Answers] = {}
-        self._uses: dict[tuple[str, ...], int] = {}
+        self._unready: frozenset[str] = frozenset()
+        self._shared: dict[_Key, Answers] = {}
+        self._uses: dict[_Key, int] = {}
+        self._names: dict[str, int] = {}
+        """How many names are answered with the addresses of a Service."""
 
     def put(self, host: Host) -> None:
         """Set the addresses of a host; without addresses, the name is removed."""
         self.open()
         wire = names.to_wire(host.hostname)
-        answers = self._use(host.addresses) if host.addresses else None
+        answers = self._use(host.addresses, host.service) if host.addresses else None
         if host.reach is Reach.NAME:
             self._put_exact(wire, answers)
             self._put_bar(wire, barred=host.barred)
@@ -117,6 +122,14 @@ class TableWriter:
         if closed != self._closed:
             self.open()
             self._closed = closed
+
+    def forward(self, unready: frozenset[str]) -> bool:
+        """Set the Services, `NAMESPACE/NAME`, whose names are forwarded. Returns whether they changed."""
+        if unready == self._unready:
+            return False
+        self.open()
+        self._unready = unready
+        return True
 
     def open(self) -> None:
         """Prepare for changes after a table was published; put() does it too."""
@@ -133,28 +146,35 @@ class TableWriter:
         table = None if self._is_open else self._published()
         if table is None:
             rows = self._exact.hand_out(), self._wildcards.hand_out(), self._above.hand_out()
-            table = HostTable(*rows, self._never.hand_out(), self._closed)
+            forwarded = sum(self._names.get(service, 0) for service in self._unready)
+            table = HostTable(*rows, self._never.hand_out(), self._closed, self._unready, forwarded)
             if self._is_open:
                 self._before = self._published
             self._published = weakref.ref(table)
             self._is_open = False
         return table
 
-    def _use(self, addresses: tuple[str, ...]) -> Answers:
+    def _use(self, addresses: tuple[str, ...], service: str) -> Answers:
         """The answers for these addresses, which all names with them share."""
-        answers = self._shared.get(addresses)
+        key = addresses, service
+        answers = self._shared.get(key)
         if answers is None:
-            answers = self._shared[addresses] = build_answers(addresses, ttl=self._ttl)
-        self._uses[addresses] = self._uses.get(addresses, 0) + 1
+            answers = self._shared[key] = build_answers(addresses, ttl=self._ttl, service=service)
+        self._uses[key] = self._uses.get(key, 0) + 1
+        self._names[service] = self._names.get(service, 0) + 1
         return answers
 
     def _leave(self, answers: Answers | None) -> None:
         """Count one name less with these answers, and free them after the last one."""
         if answers is None:
             return
-        self._uses[answers.addresses] -= 1
-        if not self._uses[answers.addresses]:
-            del self._uses[answers.addresses], self._shared[answers.addresses]
+        key = answers.addresses, answers.service
+        self._uses[key] -= 1
+        if not self._uses[key]:
+            del self._uses[key], self._shared[key]
+        self._names[answers.service] -= 1
+        if not self._names[answers.service]:
+            del self._names[answers.service]
 
     def _put_exact(self, wire: bytes, answers: Answers | None) -> None:
         before = self._exact.get(wire)

@@ -56,6 +56,11 @@ class TableKeeper:
         """Schedule a swap: hostnames in the registry were touched."""
         self._changed.set()
 
+    def forward(self, unready: frozenset[str]) -> None:
+        """Forward the names of these Services, `NAMESPACE/NAME`, at once: judging the names again takes seconds."""
+        if self._writer.forward(unready):
+            self._show(self._writer.publish())
+
     def synced(self, source: str) -> None:
         """Note that a source has reported all its objects."""
         if source in self._unsynced:
@@ -84,10 +89,7 @@ class TableKeeper:
         took = time.thread_time() - begun
         changed = await in_slices(self._take_in())
         self._writer.close(self.registry.closed)
-        table = self._writer.publish()
-        self._publish(table)
-        self.names = len(table)
-        self.swapped_time = time.time()
+        self._show(self._writer.publish())
         for source in reported:
             self._unsynced.pop(source, None)
         if reported:
@@ -99,6 +101,11 @@ class TableKeeper:
         if changed or reported:
             self._log.info("table swapped", names=self.names, changed=changed, waiting_for=list(self._unsynced))
         return took
+
+    def _show(self, table: HostTable) -> None:
+        self._publish(table)
+        self.names = len(table)
+        self.swapped_time = time.time()
 
     def _take_in(self) -> Generator[None, None, int]:
         """Judge and write every touched name, one step per name. Returns their number."""

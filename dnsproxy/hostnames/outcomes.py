@@ -81,5 +81,5 @@ class Outcomes:
 
     @property
     def waiting(self) -> int:
-        """How many hostnames are forwarded because their target has no address."""
+        """How many hostnames are forwarded because their target has no address, or no ready endpoint."""
         return len(self._waiting)

@@ -75,12 +75,18 @@ class Registry:
         """The targets of claims without addresses of their own."""
         return self._targets
 
-    def set_services(self, addresses: Mapping[str, tuple[str, ...]], *, touching: Iterable[str] | None = None) -> None:
-        """Set the addresses of the Services that targets name, by `NAMESPACE/NAME`.
+    def set_services(
+        self,
+        addresses: Mapping[str, tuple[str, ...]],
+        *,
+        unready: frozenset[str] = frozenset(),
+        touching: Iterable[str] | None = None,
+    ) -> None:
+        """Set the addresses of the Services that targets name, by `NAMESPACE/NAME`, and those without a ready endpoint.
 
         `touching`: the hostnames to judge again; None: all.
         """
-        self._targets = dataclasses.replace(self._targets, services=addresses)
+        self._targets = dataclasses.replace(self._targets, services=addresses, unready=unready)
         self.touch(self.store.names() if touching is None else touching)
 
     @property
@@ -161,14 +167,21 @@ class Registry:
                 for reach in reaches(hostname):
                     verdict = self._settle(hostname, reach, now)
                     self.outcomes.note((hostname, reach), verdict)
-                    if reach is not Reach.NAME and verdict.winner is None:
+                    if reach is not Reach.NAME and verdict.owner is None:
                         lost.add(hostname)
-                    yield Host(hostname, reach, verdict.addresses, verdict.winner is None and self.is_barred(hostname))
+                    yield self._row(hostname, reach, verdict)
+
+    def _row(self, hostname: str, reach: Reach, verdict: Verdict) -> Host:
+        """A row keeps its addresses while their Service is not ready: the table forwards it by the Service."""
+        claim = verdict.owner
+        if claim is None:
+            return Host(hostname, reach, (), self.is_barred(hostname))
+        return Host(hostname, reach, self._targets.addresses_for(claim), service=self._targets.service_of(claim))
 
     def is_barred(self, hostname: str) -> bool:
         """Whether no wildcard answers a name that no claim of its own answers (wildcard_bar.py)."""
         tenure = self.holds.tenure(hostname, Reach.NAME)
-        return is_barred(hostname, tenure, lambda name, reach: self.verdict(name, reach).winner)
+        return is_barred(hostname, tenure, lambda name, reach: self.verdict(name, reach).owner)
 
     def _settle(self, hostname: str, reach: Reach, now: float) -> Verdict:
         """The verdict, and what it changes in who has the name."""

@@ -14,6 +14,9 @@ from dnsproxy.dns.addresses import is_address, parse_addresses
 from dnsproxy.hostnames.claims import Claim
 from sidecar.values.text import quoted
 
+SERVICE: Final = "service:"
+"""The prefix of a target that is a Service."""
+
 _SERVICE: Final = re.compile(r"service:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -26,7 +29,7 @@ def parse_target(text: str) -> str:
     text = text.strip()
     if text == "status" or _SERVICE.fullmatch(text):
         return text
-    if text.startswith("service:"):
+    if text.startswith(SERVICE):
         raise BadTarget(f"{quoted(text)} is not service:NAMESPACE/NAME")
     try:
         return ",".join(parse_addresses(text))
@@ -43,6 +46,8 @@ class Targets:
     by_class: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The addresses of Services, by `NAMESPACE/NAME`."""
+    unready: frozenset[str] = frozenset()
+    """Those of the Services without a ready endpoint: their names are forwarded meanwhile."""
 
     def addresses_for(self, claim: Claim) -> tuple[str, ...]:
         """The addresses that a claim is answered with; empty if there are none."""
@@ -51,9 +56,18 @@ class Targets:
         target = self.target_of(claim)
         if target == ("status",):
             return tuple(filter(is_address, claim.status))
-        if target and target[0].startswith("service:"):
-            return self.services.get(target[0].removeprefix("service:"), ())
+        if target and target[0].startswith(SERVICE):
+            return self.services.get(target[0].removeprefix(SERVICE), ())
         return target
+
+    def service_of(self, claim: Claim) -> str:
+        """The Service that a claim is answered with, `NAMESPACE/NAME`; empty if its target is none."""
+        target = () if claim.addresses else self.target_of(claim)
+        return target[0].removeprefix(SERVICE) if target and target[0].startswith(SERVICE) else ""
+
+    def is_unready(self, claim: Claim) -> bool:
+        """Whether no endpoint of the Service that a claim is answered with is ready."""
+        return bool(self.unready) and self.service_of(claim) in self.unready
 
     def named(self) -> list[str]:
         """Every part of every target."""

@@ -4,6 +4,9 @@ The law: the result depends only on the set of claims and on who has the name, n
 no guard denies and whose target has an address, the first by rank wins (ranking.py), unless another namespace has the
 name: then the namespace's claim is answered, or none, until the time of holds.py is over. A name without an answer is
 forwarded, because a wrong answer is worse.
+
+A target without a ready endpoint takes no name away from its claim: only another claim of the same namespace is
+answered meanwhile. Otherwise the name of a relay that restarts would go to whoever claims it, too.
 """
 
 from __future__ import annotations
@@ -46,9 +49,16 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     doubt: str = ""
     """Why the winner is unverified, although it is answered; empty if no public record contradicts it."""
     waits: bool = False
-    """Whether the hostname is forwarded because no target of its claims has an address."""
+    """Whether the hostname is forwarded because no target of its claims has an address, or a ready endpoint."""
     rival: Origin | None = None
     """The first by rank, where another namespace has the name."""
+    unready: Claim | None = None
+    """The claim that has the name, which is forwarded because no endpoint of the claim's target is ready."""
+
+    @property
+    def owner(self) -> Claim | None:
+        """The claim that has the name, answered or not."""
+        return self.winner or self.unready
 
 
 class _Trial(NamedTuple):
@@ -56,6 +66,11 @@ class _Trial(NamedTuple):
     addresses: tuple[str, ...]
     doubt: str
     denial: str | None
+    unready: bool = False
+
+    @property
+    def namespace(self) -> str:
+        return self.claim.origin.namespace
 
 
 def judge(
@@ -81,31 +96,42 @@ def judge(
         doubt = _doubt(claim, addresses, finding, enforce=enforce, looked=looked)
         denial = _denial(claim, guards) or (rights.denial(claim, targets=targets) if rights else None)
         denial = denial or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
-        trials.append(_Trial(claim, addresses, doubt, denial))
-    if len(trials) == 1 and trials[0].addresses and trials[0].denial is None:
+        trials.append(_Trial(claim, addresses, doubt, denial, targets.is_unready(claim)))
+    if len(trials) == 1 and trials[0].addresses and trials[0].denial is None and not trials[0].unready:
         only = trials[0]
         # Nearly every name: its one claim, of the namespace that has the name already.
         if tenure is None or tenure.holder.namespace == only.claim.origin.namespace:
             return Verdict(only.claim, only.addresses, (), only.doubt)
     able = [one for one in trials if one.denial is None]
     first = next((one for one in able if one.addresses), None)
-    winner = _winner_of(able, first, tenure)
-    rival = first.claim.origin if first is not None and winner is not first else None
+    owner = _owner_of(able, first, tenure)
+    rival = first.claim.origin if first is not None and owner is not first else None
+    winner = _stand_in(able, owner)
     excluded = tuple(_excluded(trials, winner, rival, targets=targets, tenure=tenure))
     if winner is None:
-        return Verdict(None, (), excluded, waits=bool(able) and rival is None, rival=rival)
+        unready = owner.claim if owner is not None else None
+        waits = bool(able) and (rival is None or unready is not None)
+        return Verdict(None, (), excluded, waits=waits, rival=rival, unready=unready)
     return Verdict(winner.claim, winner.addresses, excluded, winner.doubt, rival=rival)
 
 
-def _winner_of(able: Iterable[_Trial], first: _Trial | None, tenure: Tenure | None) -> _Trial | None:
-    """The claim that is answered; `first` would be by its rank."""
+def _owner_of(able: Iterable[_Trial], first: _Trial | None, tenure: Tenure | None) -> _Trial | None:
+    """The claim that has the name; `first` would have it by its rank."""
     if first is None or tenure is None or tenure.ended or first.claim.addresses:
         return first
     namespace = tenure.holder.namespace
-    if first.claim.origin.namespace == namespace:
+    if first.namespace == namespace:
         return first
-    own = next((one for one in able if one.addresses and one.claim.origin.namespace == namespace), None)
+    own = next((one for one in able if one.addresses and one.namespace == namespace), None)
     return first if own is not None and _is_route_of(first.claim, own.claim) else own
+
+
+def _stand_in(able: Iterable[_Trial], owner: _Trial | None) -> _Trial | None:
+    """The claim that is answered: the owner, or another of its namespace while the owner's target is not ready."""
+    if owner is None or not owner.unready:
+        return owner
+    others = (one for one in able if one.addresses and not one.unready)
+    return next((one for one in others if one.namespace == owner.namespace), None)
 
 
 def _is_route_of(claim: Claim, listener: Claim) -> bool:
@@ -124,6 +150,9 @@ def _excluded(
             has_it = f"{one.claim.origin} has it"
         elif has_it or one.denial is not None:
             yield Excluded(one.claim, has_it or one.denial or "")
+        elif one.unready and one.addresses:
+            yield Excluded(one.claim, f"no endpoint of its target is ready ({','.join(targets.target_of(one.claim))})")
+            has_it = "" if winner is not None or rival is not None else f"{one.claim.origin} has it"
         elif not one.addresses:
             chosen = ",".join(targets.target_of(one.claim)) or "--target"
             yield Excluded(one.claim, f"its target has no address ({chosen})")

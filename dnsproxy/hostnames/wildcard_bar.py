@@ -15,7 +15,7 @@ from dnsproxy.hostnames.holds import Tenure
 from dnsproxy.hostnames.wildcards import wider
 
 Winner = Callable[[str, Reach], Claim | None]
-"""The claim that is answered, by hostname and reach."""
+"""The claim that has the name, by hostname and reach."""
 
 
 def is_barred(hostname: str, tenure: Tenure | None, winner_of: Winner) -> bool:

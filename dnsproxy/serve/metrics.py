@@ -84,8 +84,13 @@ class ServerCollector(Collector):
         yield GaugeMetricFamily("dnsproxy_table_names", "Names in the table.", value=self._keeper.names)
         yield GaugeMetricFamily(
             "dnsproxy_table_names_without_address",
-            "Claimed names that are forwarded because their target has no address.",
+            "Claimed names that are forwarded because their target has no address, or no ready endpoint.",
             value=self._keeper.registry.outcomes.waiting,
+        )
+        yield GaugeMetricFamily(
+            "dnsproxy_target_services_unready",
+            "Services that names point to and that have no ready endpoint; their names are forwarded.",
+            value=len(self._keeper.registry.targets.unready),
         )
         yield GaugeMetricFamily(
             "dnsproxy_table_names_contested",

@@ -92,8 +92,9 @@ class ClusterSources:
 
     @property
     def services(self) -> Addresses:
-        """The addresses of the Services that targets name."""
-        return self._targets.addresses if self._targets else {}
+        """The addresses of the Services that targets name, of those with a ready endpoint."""
+        targets = self._targets
+        return {key: found for key, found in targets.addresses.items() if key not in targets.unready} if targets else {}
 
     @property
     def consistent(self) -> bool:
@@ -199,7 +200,10 @@ class ClusterSources:
     def _set_services(self, key: str, addresses: Addresses) -> None:
         registry = self._keeper.registry
         is_configured = key in service_keys(registry.targets.named())
-        registry.set_services(addresses, touching=None if is_configured else self._uses.hostnames(key))
+        unready = self._targets.unready if self._targets is not None else frozenset()
+        touching = None if is_configured else self._uses.hostnames(key)
+        registry.set_services(addresses, unready=unready, touching=touching)
+        self._keeper.forward(unready)
         self._keeper.wake()
 
     def _note(self, source: str, is_synced: Callable[[], bool]) -> None:

@@ -1,32 +1,30 @@
-"""Follows the Services that targets name, each by a watch of its own, and reports their addresses.
+"""Follows the Services that targets name, each with its EndpointSlices, and reports their addresses.
 
-The law: a thin shell over target_service.py. The last known addresses of a Service count through every outage. If a
-Service is gone, headless or without an address, that is logged once, and the names that point to it are forwarded. Any
-user who may create an object may name a Service, so their number is bounded, and unused ones are dropped.
+The law: a thin shell over followed_target.py. The last known addresses of a Service count through every outage. If a
+Service is gone, headless, or without an address or a ready endpoint, that is logged once, and the names that point to
+it are forwarded. Any user who may create an object may name a Service, so their number is bounded, and unused ones are
+dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 import structlog
 import trio
 
-from dnsproxy.sources.target_service import Service, addresses_of, fault_of, service_collection
+from dnsproxy.sources.followed_target import FollowedTarget
 from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
-from sidecar.kubernetes.listwatch import follow
-from sidecar.kubernetes.objects import Unreadable
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 
 Addresses = Mapping[str, tuple[str, ...]]
 """By `NAMESPACE/NAME`."""
 
 MOST: Final = 100
-"""Services followed because objects name them; each costs the API server a watch."""
+"""Services followed because objects name them; each costs the API server two watches."""
 
 PATIENCE: Final = 5.0
 """Seconds that the first sync waits for a Service that only an object names: RBAC may hide it."""
@@ -34,23 +32,11 @@ PATIENCE: Final = 5.0
 _NONE: Final[Addresses] = MappingProxyType({})
 
 
-class _Followed:
-    """One Service that is followed."""
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.status = FollowerStatus()
-        self.life = trio.CancelScope()
-        self.was_read = False
-        self.is_given_up = False
-        """The first sync does not wait for it any more."""
-
-
 class ServiceTargets:
     """The addresses of the Services that are wanted; run() must be running.
 
     `configured` Services are always followed; `known` are addresses from an earlier run, which count until the Service
-    was read. `on_change` gets the Service whose addresses changed, and the addresses of all.
+    and its EndpointSlices were read. `on_change` gets the Service whose addresses changed, and the addresses of all.
     """
 
     def __init__(
@@ -71,9 +57,10 @@ class ServiceTargets:
         self._pace = pace
         self._most = most
         self._addresses: dict[str, tuple[str, ...]] = {}
+        self._unready: dict[str, None] = {}
         self._faults: dict[str, str] = {}
-        self._followed: dict[str, _Followed] = {}
-        self._configured: dict[str, _Followed] = {}
+        self._followed: dict[str, FollowedTarget] = {}
+        self._configured: dict[str, FollowedTarget] = {}
         self._waiting: dict[str, None] = {}
         self._nursery: trio.Nursery | None = None
         self._log = structlog.get_logger("dnsproxy.targets")
@@ -83,17 +70,22 @@ class ServiceTargets:
 
     @property
     def addresses(self) -> Addresses:
-        """The addresses of the followed Services; equal to the previous value if nothing changed."""
+        """The addresses of the followed Services, also of unready ones; equal to before if nothing changed."""
         return {key: found for key, found in self._addresses.items() if found}
+
+    @property
+    def unready(self) -> frozenset[str]:
+        """The followed Services without a ready endpoint."""
+        return frozenset(self._unready)
 
     @property
     def statuses(self) -> list[FollowerStatus]:
         """How the watches are doing."""
-        return [one.status for one in self._followed.values()]
+        return [status for one in self._followed.values() for status in one.statuses]
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """Why a wanted Service has no address."""
+        """Why a wanted Service has no address, or what is not known about it."""
         first = next(iter(self._waiting), None)
         if first is None:
             return self._faults
@@ -103,13 +95,12 @@ class ServiceTargets:
     @property
     def synced(self) -> bool:
         """Whether every wanted Service was read, or was waited for long enough."""
-        return all(one.status.synced or one.is_given_up for one in self._followed.values())
+        return all(one.is_known or one.is_given_up for one in self._followed.values())
 
     @property
     def consistent(self) -> bool:
         """Whether the configured Services were read, and none is unconfirmed."""
-        statuses = [one.status for one in self._configured.values()]
-        return all(status.synced and not status.doubted for status in statuses)
+        return all(one.is_known and not one.is_doubted for one in self._configured.values())
 
     def want(self, keys: Iterable[str]) -> None:
         """Follow these Services, which an object names now."""
@@ -145,9 +136,11 @@ class ServiceTargets:
                 self._nursery = None
 
     def _start(self, key: str) -> None:
-        one = self._followed[key] = _Followed(key)
         if key in self._known:
             self._addresses[key] = self._known.pop(key)
+        expected = 1 if self._addresses.get(key) else 0
+        one = FollowedTarget(key, on_report=self._take, on_synced=self._on_synced, expected=expected)
+        self._followed[key] = one
         if self._nursery is not None:
             self._nursery.start_soon(self._follow, one)
 
@@ -161,56 +154,48 @@ class ServiceTargets:
     def _stop(self, key: str) -> None:
         self._followed.pop(key).life.cancel()
         self._faults.pop(key, None)
-        self._set(key, ())
+        self._set(key, (), unready=False)
         self._addresses.pop(key, None)
 
-    async def _follow(self, one: _Followed) -> None:
-        with one.life:
-            async with trio.open_nursery() as nursery:
-                if one.key not in self._configured:
-                    nursery.start_soon(self._lose_patience, one)
-                await self._follow_on(one)
+    async def _follow(self, one: FollowedTarget) -> None:
+        async with trio.open_nursery() as nursery:
+            if one.key not in self._configured:
+                nursery.start_soon(self._lose_patience, one)
+            await one.run(self._client, self._pace)
+            nursery.cancel_scope.cancel()
 
-    async def _follow_on(self, one: _Followed) -> None:
-        await follow(
-            self._client,
-            service_collection(one.key),
-            on_change=partial(self._take, one),
-            on_synced=partial(self._note_synced, one),
-            status=one.status,
-            expected=1 if self._addresses.get(one.key) else 0,
-            pace=self._pace,
-        )
-
-    async def _lose_patience(self, one: _Followed) -> None:
+    async def _lose_patience(self, one: FollowedTarget) -> None:
         await trio.sleep(PATIENCE)
         one.is_given_up = True
         self._on_synced()
 
-    def _take(self, one: _Followed, changes: Mapping[str, Service | Unreadable | None]) -> None:
-        if one.life.cancel_called or one.key not in changes:
-            return
-        service = changes[one.key]
-        one.was_read = True
-        self._note_fault(one.key, fault_of(service))
-        self._set(one.key, addresses_of(service))
+    def _take(self, one: FollowedTarget) -> None:
+        self._note_fault(one)
+        self._set(one.key, one.addresses, unready=one.unready)
 
-    def _note_synced(self, one: _Followed) -> None:
-        if not one.was_read:
-            self._take(one, {one.key: None})
-        self._on_synced()
-
-    def _set(self, key: str, found: tuple[str, ...]) -> None:
-        if found == self._addresses.get(key, ()):
+    def _set(self, key: str, found: tuple[str, ...], *, unready: bool) -> None:
+        if found == self._addresses.get(key, ()) and unready == (key in self._unready):
             return
         self._addresses[key] = found
-        if found:
+        if unready:
+            self._unready[key] = None
+        else:
+            self._unready.pop(key, None)
+        if found and not unready:
             self._log.info("target has addresses", service=key, addresses=list(found))
         self._on_change(key, self.addresses)
 
-    def _note_fault(self, key: str, fault: str | None) -> None:
-        if fault is None:
-            self._faults.pop(key, None)
-        elif self._faults.get(key) != fault:
-            self._faults[key] = fault
-            self._log.warning("target has no address; names that point there are forwarded", service=key, cause=fault)
+    def _note_fault(self, one: FollowedTarget) -> None:
+        """Keep why a Service has no address; the log has one line for each transition."""
+        before = self._faults.pop(one.key, None)
+        if one.fault is None:
+            return
+        self._faults[one.key] = one.fault
+        if one.unready:
+            if one.key not in self._unready:
+                event = "no endpoint of the target is ready; its names are forwarded"
+                self._log.warning(event, service=one.key, cause=one.fault)
+        elif not one.addresses and one.fault != before:
+            self._log.warning(
+                "target has no address; names that point there are forwarded", service=one.key, cause=one.fault
+            )

@@ -14,23 +14,37 @@ from typing import Final
 import msgspec
 
 from dnsproxy.dns.addresses import is_address, parse_address
+from dnsproxy.hostnames.targets import SERVICE
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 
-PREFIX: Final = "service:"
 _NONE: Final = "None"  # the ClusterIP of a headless Service
+
+
+class ServicePort(msgspec.Struct, frozen=True, gc=False):
+    """One port of a Service."""
+
+    port: int = 0
+    name: str | None = None
+    protocol: str | None = None
 
 
 class _Spec(msgspec.Struct, frozen=True, gc=False):
     type: str | None = None
     cluster_ip: str | None = msgspec.field(default=None, name="clusterIP")
     cluster_ips: tuple[str | None, ...] | None = msgspec.field(default=None, name="clusterIPs")
+    ports: tuple[ServicePort, ...] | None = None
 
 
 class Service(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a Service that give its addresses: fewer than in sidecar, because only these cause a change."""
+    """The fields of a Service that give its addresses and ports: fewer than in sidecar, only these cause a change."""
 
     metadata: ObjectMeta
     spec: _Spec | None = None
+
+    @property
+    def ports(self) -> tuple[ServicePort, ...]:
+        """Its ports of all protocols."""
+        return (self.spec.ports if self.spec else None) or ()
 
 
 def service_collection(key: str) -> Collection[Service]:
@@ -66,7 +80,7 @@ def fault_of(service: Service | Unreadable | None) -> str | None:
 
 def service_keys(targets: Iterable[str]) -> frozenset[str]:
     """The `NAMESPACE/NAME` of those targets that are Services."""
-    return frozenset(text.removeprefix(PREFIX) for text in targets if text.startswith(PREFIX))
+    return frozenset(text.removeprefix(SERVICE) for text in targets if text.startswith(SERVICE))
 
 
 @dataclass(frozen=True, slots=True)

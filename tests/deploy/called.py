@@ -25,6 +25,8 @@ list namespaces
 watch namespaces
 list services relay in switchback
 watch services relay in switchback
+list endpointslices in switchback
+watch endpointslices in switchback
 list configmaps coredns in kube-system
 watch configmaps coredns in kube-system
 """
@@ -139,7 +141,10 @@ list nodes
 get nodes any
 list deployments in switchback
 patch deployments dnsproxy in switchback
-list endpointslices in switchback
+list endpointslices
+list endpointslices in kube-system
+create endpointslices in switchback
+patch endpointslices any in switchback
 create roles in switchback
 patch roles dnsproxy-target in switchback
 create clusterrolebindings

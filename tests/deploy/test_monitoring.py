@@ -53,6 +53,10 @@ CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
         ['dnsproxy_source_contact_age_seconds{source="Ingress"} 300x120'],
     ),
     "DnsproxyTableEmpty": (["dnsproxy_table_names 7x60 0x60"], ["dnsproxy_table_names 0x120"]),
+    "DnsproxyTargetNotReady": (
+        ['dnsproxy_target_services_unready{pod="a"} 1x120', 'dnsproxy_target_services_unready{pod="b"} 0x120'],
+        ['dnsproxy_target_services_unready{pod="a"} 0x50 1 0x60'],
+    ),
     "DnsproxyUpstreamUnhealthy": (
         ['dnsproxy_forward_upstream_healthy{upstream="192.0.2.53:53",pod="a"} 0x120'],
         [

@@ -19,6 +19,7 @@ from dnsproxy.sources.annotations import TARGET
 from tests.kit import gateway_api as api
 from tests.kit.accounts import cluster_role, create_account, role, write_kubeconfig
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
+from tests.kit.ready_services import delete_endpoint, put_endpoint
 from tests.kit.serve_inside import addresses_in, ask, get
 from tests.kit.serve_process import Serving, serving
 from tests.peers.steady import TABLE_SUFFIX, Outcome, asking
@@ -45,11 +46,13 @@ def create_service(server: ApiServer, key: str, address: str) -> None:
     namespace, _, name = key.partition("/")
     spec = {"clusterIP": address, "ports": [{"port": 443}]}
     server.request("POST", f"/api/v1/namespaces/{namespace}/services", {"metadata": {"name": name}, "spec": spec})
+    put_endpoint(server, key)
 
 
 def delete_service(server: ApiServer, key: str) -> None:
     namespace, _, name = key.partition("/")
     server.request("DELETE", f"/api/v1/namespaces/{namespace}/services/{name}")
+    delete_endpoint(server, key)
 
 
 @contextmanager
@@ -126,6 +129,7 @@ NEEDED: Final = (
 """The required rights."""
 RELAY_ALONE: Final = (
     {"apiGroups": [""], "resources": ["services"], "resourceNames": ["relay"], "verbs": ["list", "watch"]},
+    {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
 )
 """The rights in the namespace of the relay."""
 

@@ -21,6 +21,7 @@ from dnsproxy.sources.settings import ClusterSettings, IngressOptions
 from sidecar.values.endpoints import Endpoint
 from tests.kit.apiserver import ApiServer, collection_path, in_thread, running_apiserver
 from tests.kit.nsd import running_nsd
+from tests.kit.ready_services import put_endpoint
 from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "nsd")
@@ -158,6 +159,7 @@ async def test_marks_on_an_ingress_count_and_are_followed(cluster: ApiServer, pu
 async def test_marked_services_are_answered_for_and_others_are_not(cluster: ApiServer, public_dns: int) -> None:
     await in_thread(put_service, cluster, "plain")
     made = await in_thread(put_service, cluster, "git", **{HOSTNAME: "git.example.org,*.ssh.example.org"})
+    await in_thread(put_endpoint, cluster, "default/git")
     async with served(cluster, public_dns, Mode.WARN) as bound:
         await until(bound, "/readyz", "ready, 2 names")
         assert await addresses(bound, "git") == await addresses(bound, "a.b.ssh") == [RELAY]

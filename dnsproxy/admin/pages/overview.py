@@ -45,7 +45,7 @@ class Overview:
     state: Fact
     names: int
     waiting: int
-    """Names that are forwarded because their target has no address."""
+    """Names that are forwarded because their target has no address, or no ready endpoint."""
     excluded: int
     unverified: int
     rejected: int

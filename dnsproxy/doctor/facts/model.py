@@ -156,7 +156,7 @@ class Admin(Fact, frozen=True):
     """Seconds since the last contact with each source."""
     unhealthy_upstreams: tuple[str, ...] = ()
     waiting_names: int = 0
-    """Names that are claimed and still forwarded, because their target has no address."""
+    """Names that are claimed and still forwarded, because their target has no address or no ready endpoint."""
 
 
 class OwnService(Fact, frozen=True):

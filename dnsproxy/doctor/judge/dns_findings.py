@@ -194,8 +194,10 @@ def _judge_page(page: Admin) -> Iterator[Finding]:
         steps = (Remedy("see why it does not reach the API server", lines),)
         yield _finding("table-stale", text, steps=steps, severity=Severity.WARNING)
     if page.waiting_names:
-        text = f"{page.waiting_names} names are claimed, but forwarded, because their target has no address"
-        steps = (Remedy("see which target", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy table",)),)
+        why = "because their target has no address or no ready endpoint"
+        text = f"{page.waiting_names} names are claimed, but forwarded, {why}"
+        lines = ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy table", "kubectl -n switchback get pods")
+        steps = (Remedy("see which target", lines),)
         yield _finding("target-without-address", text, steps=steps)
     if page.unhealthy_upstreams:
         text = f"dnsproxy at {page.where} reports unhealthy upstreams: {', '.join(page.unhealthy_upstreams)}"

@@ -152,7 +152,7 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
         "dnsproxy-silent": "dnsproxy does not answer at the address in the stanza",
         "dnsproxy-not-ready": "dnsproxy reports that it is not ready",
         "table-stale": "dnsproxy had no contact with a source for minutes",
-        "target-without-address": "names are forwarded because their target has no address",
+        "target-without-address": "names are forwarded because their target has no address or no ready endpoint",
         "upstream-unwell": "dnsproxy reports an unhealthy upstream",
         "upstreams-differ": "dnsproxy forwards other names to other upstreams than the cluster's DNS does without it",
         "not-answered": "the cluster's DNS asks dnsproxy, but still answers with the load balancer's address",

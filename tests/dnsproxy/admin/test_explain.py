@@ -371,3 +371,18 @@ def test_a_claim_that_waits_for_the_name_of_another_namespace_is_shown_with_its_
         "  excluded  Ingress thief/web claims it: "
         "namespace shop has the name: it waits until 2001-09-09T01:56:40Z (--hold)"
     )
+
+
+def test_a_name_whose_target_is_not_ready_has_the_reason_and_no_wildcard_takes_it() -> None:
+    host, wildcard = ingress("app.example.org"), ingress("*.example.org", target="192.0.2.4")
+    registry = registry_of(
+        host, wildcard, targets=Targets(("service:edge/relay",), services={"edge/relay": ("10.96.0.1",)})
+    )
+    assert "is answered with 10.96.0.1" in text_of(registry, "app.example.org")
+    registry.set_services({"edge/relay": ("10.96.0.1",)}, unready=frozenset(["edge/relay"]))
+    assert explained(registry, "app.example.org").answer is None
+    assert [one.reason for one in explained(registry, "app.example.org").left_out] == [
+        "no endpoint of its target is ready (service:edge/relay)",
+        f"{host.origin} has app.example.org, and no endpoint of its target is ready",
+    ]
+    assert "is answered with 192.0.2.4" in text_of(registry, "other.example.org")

@@ -44,6 +44,7 @@ def make_api() -> LiveApi:
     api = LiveApi()
     api.provide("networking.k8s.io/v1", "ingresses", "ingressclasses")
     api.provide("v1", "namespaces", "services")
+    api.provide("discovery.k8s.io/v1", "endpointslices")
     provide_crds(api)
     put_ingress(api, "app.example.org")
     put_service(api, "edge/relay", *RELAY)
@@ -73,6 +74,15 @@ def put_service(api: LiveApi, key: str, *addresses: str, **annotations: str) -> 
     spec = {"clusterIP": addresses[0], "clusterIPs": list(addresses)}
     metadata = {"name": name, "namespace": namespace, "annotations": annotations}
     api.put("", "services", {"metadata": metadata, "spec": spec})
+
+
+def put_relay(api: LiveApi, *, ready: bool) -> None:
+    ports, metadata = [{"name": "https", "port": 443}], {"name": "relay", "namespace": "edge"}
+    spec = {"clusterIP": RELAY[0], "clusterIPs": list(RELAY), "ports": ports}
+    api.put("", "services", {"metadata": metadata, "spec": spec})
+    part = {"metadata": {**metadata, "labels": {"kubernetes.io/service-name": "relay"}}, "addressType": "IPv4"}
+    endpoints = [{"addresses": ["192.0.2.7"], "conditions": {"ready": ready}}]
+    api.put("discovery.k8s.io", "endpointslices", {**part, "ports": ports, "endpoints": endpoints})
 
 
 @dataclass
@@ -135,6 +145,7 @@ async def test_every_source_and_the_service_of_the_target_come_to_one_table(auto
             "Namespace",
             "Service",
             "Service edge/relay",
+            "EndpointSlices of edge/relay",
         }
         assert watched.sources.faults == {}
         assert watched.sources.services == {"edge/relay": RELAY}
@@ -220,6 +231,26 @@ async def test_crds_that_come_and_go_leave_ingress_names_unmoved(autojump_clock:
         await watched.until_at("late.example.org", RELAY)
         assert all(addresses_of(table, "app.example.org") == RELAY for table in watched.tables)
         assert not watched.waiting
+
+
+async def test_a_relay_that_dies_costs_no_name_and_no_other_target(autojump_clock: MockClock) -> None:
+    """Nor does the start: names of a relay that is not ready are no reason to wait."""
+    api = make_api()
+    put_relay(api, ready=False)
+    async with watching(api) as watched:
+        await watched.until_ready()
+        put_route(api, "own.example.org", **{TARGET: "192.0.2.4"})
+        await watched.until_at("own.example.org", ("192.0.2.4",))
+        for ready in (True, False, True):
+            assert watched.at("app.example.org") == (() if ready else RELAY)
+            assert watched.sources.services == ({} if ready else {"edge/relay": RELAY})
+            put_relay(api, ready=ready)
+            await watched.until_at("app.example.org", RELAY if ready else ())
+            assert watched.at("own.example.org") == ("192.0.2.4",)
+            assert watched.sources.consistent
+        api.crash()
+        await trio.sleep(20)
+        assert watched.at("app.example.org") == RELAY
 
 
 async def test_a_service_that_moves_takes_every_name_along(autojump_clock: MockClock) -> None:

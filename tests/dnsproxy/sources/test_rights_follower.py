@@ -35,6 +35,7 @@ def make_api() -> LiveApi:
     api = LiveApi()
     api.provide("networking.k8s.io/v1", "ingresses", "ingressclasses")
     api.provide("v1", "namespaces", "services")
+    api.provide("discovery.k8s.io/v1", "endpointslices")
     api.put("networking.k8s.io", "ingressclasses", {"metadata": {"name": "nginx"}, "spec": {}})
     label_namespace(api, "shop")
     label_namespace(api, "other", "allowed")

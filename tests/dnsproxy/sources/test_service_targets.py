@@ -20,6 +20,7 @@ from tests.kit.live_api import LiveApi
 
 RELAY: Final = "edge/relay"
 PATH: Final = "/api/v1/namespaces/edge/services"
+SLICES: Final = "/apis/discovery.k8s.io/v1/namespaces/edge/endpointslices"
 Logs = list[Any]
 
 
@@ -74,6 +75,7 @@ def api_with(*addresses: str, key: str = RELAY) -> LiveApi:
     """A server with one Service, or with none."""
     api = LiveApi()
     api.provide("v1", "services")
+    api.provide("discovery.k8s.io/v1", "endpointslices")
     if addresses:
         put(api, *addresses, key=key)
     return api
@@ -90,7 +92,10 @@ async def test_both_families_are_reported(autojump_clock: MockClock) -> None:
         await told.until(lambda: told.targets.synced)
         assert told.changes == [(RELAY, {RELAY: ("10.96.0.1", "2001:db8::1")})]
         assert told.targets.faults == {}
-        assert [status.kind for status in told.targets.statuses] == ["Service edge/relay"]
+        assert [status.kind for status in told.targets.statuses] == [
+            "Service edge/relay",
+            "EndpointSlices of edge/relay",
+        ]
 
 
 async def test_only_the_services_that_are_wanted_are_asked_for(autojump_clock: MockClock) -> None:
@@ -99,7 +104,10 @@ async def test_only_the_services_that_are_wanted_are_asked_for(autojump_clock: M
     async with following(api, RELAY) as told:
         await told.until(lambda: told.targets.synced)
         assert told.addresses == {RELAY: ("10.96.0.1",)}
-    assert {one.params["fieldSelector"] for one in api.asked} == {"metadata.name=relay"}
+    assert {(one.path, one.params.get("fieldSelector"), one.params.get("labelSelector")) for one in api.asked} == {
+        (PATH, "metadata.name=relay", None),
+        (SLICES, None, "kubernetes.io/service-name=relay"),
+    }
 
 
 async def test_nothing_wanted_is_synced_at_once_and_asks_for_nothing(autojump_clock: MockClock) -> None:
@@ -227,7 +235,7 @@ async def test_one_that_an_object_names_is_followed_until_none_does(autojump_clo
         told.targets.leave(["shop/edge", RELAY])
         assert told.addresses == {RELAY: ("10.96.0.1",)}
         assert told.changes[-1] == ("shop/edge", {RELAY: ("10.96.0.1",)})
-        assert len(told.targets.statuses) == 1
+        assert len(told.targets.statuses) == 2
         asked = len(api.asked)
         put(api, "10.96.0.3", key="shop/edge")
         await trio.sleep(20)
@@ -312,3 +320,155 @@ async def test_what_was_known_of_a_service_is_not_believed_again_after_it_was_re
         told.targets.want(["shop/edge"])
         await trio.sleep(1)
         assert "shop/edge" not in told.addresses
+
+
+WEB: Final = [{"name": "https", "port": 443}]
+UNREADY: Final = "no endpoint of the target is ready; its names are forwarded"
+AVAILABLE: Final = "target has addresses"
+
+
+def put_web(api: LiveApi) -> None:
+    put_ports(api, "10.96.0.1")
+
+
+def put_ports(api: LiveApi, address: str) -> None:
+    spec = {"clusterIP": address, "clusterIPs": [address], "ports": WEB}
+    api.put("", "services", {"metadata": {"name": "relay", "namespace": "edge"}, "spec": spec})
+
+
+def put_slice(api: LiveApi, *ready: bool, name: str = "relay-1", **more: Any) -> None:
+    labels = {"kubernetes.io/service-name": "relay"}
+    endpoints = [{"addresses": ["192.0.2.7"], "conditions": {"ready": one}} for one in ready]
+    item = {"metadata": {"name": name, "namespace": "edge", "labels": labels}, "addressType": "IPv4", "ports": WEB}
+    api.put("discovery.k8s.io", "endpointslices", {**item, "endpoints": endpoints, **more})
+
+
+def events_of(logs: Logs) -> list[str]:
+    wanted = {UNREADY, AVAILABLE, "target has no address; names that point there are forwarded"}
+    return [line["event"] for line in logs if line["event"] in wanted]
+
+
+async def test_it_is_unready_until_an_endpoint_is_ready_and_each_transition_is_logged_once(
+    autojump_clock: MockClock, logs: Logs
+) -> None:
+    api = api_with()
+    put_web(api)
+    async with following(api, RELAY) as told:
+        await told.until(lambda: told.targets.synced)
+        assert told.targets.unready == {RELAY}
+        assert told.targets.faults == {RELAY: "its port 443 has no ready endpoint"}
+        for ready, fault in (
+            ((False,), "its port 443 has no ready endpoint; 1 not ready"),
+            ((False, False), "its port 443 has no ready endpoint; 2 not ready"),
+            ((True, False), None),
+            ((True,), None),
+            ((False,), "its port 443 has no ready endpoint; 1 not ready"),
+        ):
+            put_slice(api, *ready)
+            await told.until(lambda fault=fault: told.targets.faults.get(RELAY) == fault)  # type: ignore[misc]
+            assert told.targets.unready == (set() if fault is None else {RELAY})
+            assert told.addresses == {RELAY: ("10.96.0.1",)}
+        api.remove("discovery.k8s.io", "endpointslices", "edge/relay-1")
+        await told.until(lambda: told.targets.faults[RELAY].endswith("endpoint"))
+    assert len(told.changes) == 3
+    assert events_of(logs) == [UNREADY, AVAILABLE, UNREADY]
+
+
+async def test_a_service_that_goes_while_it_is_unready_and_comes_back_ready(
+    autojump_clock: MockClock, logs: Logs
+) -> None:
+    api = api_with()
+    put_web(api)
+    async with following(api, RELAY) as told:
+        await told.until(lambda: told.targets.unready == {RELAY})
+        api.remove("", "services", RELAY)
+        await told.until(lambda: not told.targets.unready)
+        assert told.targets.faults == {RELAY: "there is no such Service"}
+        assert told.addresses == {}
+        put_slice(api, True)
+        put_ports(api, "10.96.0.2")
+        await told.until_at("10.96.0.2")
+        assert (told.targets.unready, told.targets.faults) == (frozenset(), {})
+    # The Service may arrive before the news of its endpoint.
+    assert [event for event in events_of(logs) if event != UNREADY][-1] == AVAILABLE
+
+
+async def test_an_outage_keeps_what_is_ready_and_what_is_not(autojump_clock: MockClock) -> None:
+    for ready in (True, False):
+        api = api_with()
+        put_web(api)
+        put_slice(api, ready)
+        async with following(api, RELAY) as told:
+            await told.until(lambda told=told: told.targets.synced)  # type: ignore[misc]
+            before = told.targets.unready
+            assert before == (set() if ready else {RELAY})
+            api.crash()
+            await trio.sleep(10)
+            assert told.targets.unready == before
+            put_slice(api, not ready)
+            api.recover()
+            await told.until(lambda told=told, before=before: told.targets.unready != before)  # type: ignore[misc]
+
+
+async def test_an_address_of_an_earlier_run_becomes_unready_once_both_were_read(autojump_clock: MockClock) -> None:
+    api = api_with()
+    put_web(api)
+    put_slice(api, False)
+    api.faults[SLICES] = failure(500, "Error")
+    async with following(api, RELAY, known={RELAY: ("10.96.0.1",)}) as told:
+        await trio.sleep(2)
+        assert (told.addresses, told.changes) == ({RELAY: ("10.96.0.1",)}, [])
+        api.faults.clear()
+        await told.until(lambda: told.targets.unready == {RELAY})
+        assert told.changes == [(RELAY, {RELAY: ("10.96.0.1",)})]
+
+
+@pytest.mark.parametrize(
+    ("answer", "seconds"),
+    [
+        pytest.param(failure(403, "Forbidden"), 1, id="RBAC hides them"),
+        pytest.param(failure(404, "NotFound"), 8, id="an API server without them"),
+        pytest.param(failure(500, "Error"), 8, id="errors"),
+    ],
+)
+async def test_without_its_slices_the_addresses_count_and_that_is_said(
+    autojump_clock: MockClock, logs: Logs, answer: Answer, seconds: float
+) -> None:
+    """As before an upgrade that brings the right to read them."""
+    api = api_with()
+    put_web(api)
+    api.faults[SLICES] = answer
+    async with following(api, RELAY) as told:
+        await told.until(lambda: told.targets.synced)
+        assert trio.current_time() <= seconds
+        assert told.targets.consistent
+        assert (told.addresses, told.targets.unready) == ({RELAY: ("10.96.0.1",)}, frozenset())
+        assert told.targets.faults[RELAY].startswith("its EndpointSlices cannot be read")
+        await trio.sleep(20)
+        assert len([line for line in logs if "EndpointSlices cannot" in line["event"]]) == 1
+        api.faults.clear()
+        await told.until(lambda: told.targets.unready == {RELAY})
+        put_slice(api, True)
+        await told.until(lambda: not told.targets.unready)
+        assert told.targets.faults == {}
+
+
+async def test_one_that_no_object_names_any_more_is_not_unready_either(autojump_clock: MockClock) -> None:
+    api = api_with()
+    put_web(api)
+    async with following(api) as told:
+        told.targets.want([RELAY])
+        await told.until(lambda: told.targets.unready == {RELAY})
+        told.targets.leave([RELAY])
+        assert (told.targets.unready, told.targets.faults, told.addresses) == (frozenset(), {}, {})
+        assert told.changes[-1] == (RELAY, {})
+
+
+async def test_slices_that_never_come_delay_the_first_sync_briefly(autojump_clock: MockClock) -> None:
+    api = api_with()
+    put_web(api)
+    api.faults[SLICES] = Answer([SILENCE])
+    async with following(api, RELAY) as told:
+        await told.until(lambda: told.targets.synced)
+        assert trio.current_time() <= 8
+        assert told.addresses == {RELAY: ("10.96.0.1",)}
