@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Final
 
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.verdict import Excluded, Unverified, Verdict
 
 Row = tuple[str, Reach]
 """A hostname and the reach of the claims to it."""
+
+MOST_FRESH: Final = 1_000
+"""Hostnames remembered as judged since the last reader asked; beyond, a reader has to look at all names."""
 
 
 class Outcomes:
@@ -25,10 +29,13 @@ class Outcomes:
         self._excluded: dict[Row, tuple[Excluded, ...]] = {}
         self._unverified: dict[Row, Unverified] = {}
         self._waiting: dict[Row, None] = {}
+        self._fresh: set[str] = set()
 
     def note(self, row: Row, verdict: Verdict) -> None:
         """Replace the outcome of a row; constant time."""
         self.judged += 1
+        if len(self._fresh) <= MOST_FRESH:
+            self._fresh.add(row[0])
         if verdict.excluded:
             self._excluded[row] = verdict.excluded
         else:
@@ -41,6 +48,11 @@ class Outcomes:
             self._unverified[row] = Unverified(verdict.winner, verdict.doubt)
         else:
             self._unverified.pop(row, None)
+
+    def take_fresh(self) -> set[str] | None:
+        """The hostnames judged since the last call; None if they were more than MOST_FRESH."""
+        fresh, self._fresh = self._fresh, set()
+        return fresh if len(fresh) <= MOST_FRESH else None
 
     def excluded(self) -> list[Excluded]:
         """Every excluded claim."""

@@ -117,6 +117,10 @@ class Registry:
         """Whether the hostname was looked up; a claim is not answered before, if ownership is enforced."""
         return hostname in self._records
 
+    def awaits_record(self, hostname: str) -> bool:
+        """Whether ownership is enforced and the hostname was not looked up yet."""
+        return self._enforce_ownership and not self.has_record(hostname)
+
     def record(self, hostname: str) -> Finding | None:
         """What the last lookup found."""
         return self._records.get(hostname)

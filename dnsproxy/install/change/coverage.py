@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
-from dnsproxy.install.change.registrable import registrable_zones
+from dnsproxy.hostnames.registrable import registrable_zones
 
 
 @dataclass(frozen=True, slots=True)

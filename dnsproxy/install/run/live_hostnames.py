@@ -12,7 +12,7 @@ from dnsproxy.admin.listing import parse_listing
 from dnsproxy.cluster_dns.read import gather
 from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
 from dnsproxy.install.change.coverage import Coverage, find_coverage
-from dnsproxy.install.change.registrable import hosts_of
+from dnsproxy.install.change.ingress_hosts import hosts_of
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.structs.network import Ingress

@@ -14,7 +14,7 @@ from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.cluster_dns.read import discover, read_own
 from dnsproxy.cluster_dns.requests import Request
-from dnsproxy.install.change.registrable import registrable_zones
+from dnsproxy.hostnames.registrable import registrable_zones
 from dnsproxy.install.run.live_hostnames import ALL_INGRESSES, HostsDenied, read_hostnames
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.endpoints import Endpoint

@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.dns.names import is_within, parse_hostname
-from dnsproxy.install.change.registrable import hosts_of, registrable_zones
-from sidecar.kubernetes.structs.metadata import Metadata
-from sidecar.kubernetes.structs.network import Ingress, IngressRule, IngressSpec, IngressTls
+from dnsproxy.hostnames.registrable import registrable_zones
 
 
 @pytest.mark.parametrize(
@@ -62,24 +60,3 @@ def test_every_name_lies_in_one_zone_and_no_zone_in_another(hostnames: list[str]
     for hostname in hostnames:
         assert sum(is_within(parse_hostname(hostname), zone) for zone in zones) == 1
     assert not any(is_within(zone, other) for zone in zones for other in zones if zone != other)
-
-
-@pytest.mark.parametrize(
-    "host",
-    ["com", "registry", "*.org", "co.uk", "*.github.io", "github.com.ec2.internal", "printer.local", "nas.home.arpa"],
-)
-def test_hosts_that_no_object_gets_do_not_count(host: str) -> None:
-    """Otherwise an Ingress would send all lookups of `com` to dnsproxy."""
-    rules, tls = (IngressRule(host), IngressRule("a.example.org")), (IngressTls((host,)),)
-    assert hosts_of([Ingress(Metadata("x"), IngressSpec(rules, tls))]) == ["a.example.org"]
-
-
-def test_hosts_of_rules_and_of_certificates_count_and_gaps_do_not() -> None:
-    rules = (IngressRule("a.example.org"), IngressRule(None), IngressRule(""))
-    tls = (IngressTls(("b.example.org",)), IngressTls(None))
-    ingresses = [
-        Ingress(Metadata("x"), IngressSpec(rules, tls)),
-        Ingress(Metadata("y")),
-        Ingress(Metadata("z"), IngressSpec()),
-    ]
-    assert hosts_of(ingresses) == ["a.example.org", "b.example.org"]
