@@ -15,6 +15,7 @@ from tests.cluster.texts import CLUSTER_DNS, PUBLIC_ADDRESS
 
 KEPT: Final = ("publishing", "node-hosts", "external-dns")
 """The components in most of the scene."""
+EXPLAIN: Final = ("dnsproxy", "explain", "app.example.org")
 LOOKUPS: Final = 100_000
 DELETED_FLOWS: Final = 2
 """One lookup for each pod that leaves: its reply is on its way when kube-proxy deletes the flow."""
@@ -44,6 +45,50 @@ def no_request_is_lost(stage: Stage) -> None:
     """A rolling restart of the relay under load: no request is lost."""
     said = under_load(stage, "http", "http://app.example.org/", act=lambda: restart(stage, "deployment/relay"))
     stage.expect("results of requests", saw=set(said), wanted={"ok"})
+
+
+def down_relay_costs_nothing(stage: Stage) -> None:
+    """The relay is scaled to 0 and back: meanwhile its names are forwarded, and another class is as before.
+
+    Asked of dnsproxy itself: a client sees the change when the answers that CoreDNS holds have expired (5 s).
+    """
+    relay, address = stage.relay_address(), stage.get("service", "dnsproxy", "-n", "switchback")["spec"]["clusterIP"]
+
+    def answers(wanted: str, *, server: str = address) -> bool:
+        # The Service distributes questions to both pods.
+        return all(stage.dig("app.example.org", server=server) == [wanted] for _ in range(6))
+
+    def act() -> None:
+        scale(stage, "deployment/relay", 0)
+        lasted = stage.eventually("the public address from every dnsproxy", lambda: answers(PUBLIC_ADDRESS), seconds=10)
+        stage.eventually("the same from CoreDNS", lambda: answers(PUBLIC_ADDRESS, server=CLUSTER_DNS), seconds=20)
+        # The relay's pods serve until the answers have expired; then it is as without us.
+        status, said = stage.curl("http://app.example.org/")
+        stage.say(f"forwarded {lasted:.1f} s after the scaling; curl: {said}")
+        if status == 0:
+            raise StepFailed("the page answered without a relay")
+        explained = stage.kubectl("exec", "deployment/dnsproxy", "-n", "switchback", "--", *EXPLAIN)
+        stage.expect("the reason", saw="no endpoint of its target is ready" in explained, wanted=True)
+        stage.rolled_out("deployment/dnsproxy")
+        scale(stage, "deployment/relay", 2)
+        stage.eventually("a pod that is ready", lambda: ready_pods(stage, "relay"))
+        lasted = stage.eventually("the relay's address from every dnsproxy", lambda: answers(relay), seconds=10)
+        stage.say(f"answered {lasted:.1f} s after the first ready pod was seen")
+        stage.rolled_out("deployment/relay")
+
+    said = under_load(stage, "http", "http://plain.example.org/", act=act)
+    stage.expect("results of requests to the other class", saw=set(said), wanted={"ok"})
+    stage.eventually("the page", lambda: stage.curl("https://app.example.org/")[0] == 0, seconds=60)
+
+
+def scale(stage: Stage, workload: str, replicas: int) -> None:
+    """Set the number of pods."""
+    stage.kubectl("scale", workload, "-n", "switchback", f"--replicas={replicas}")
+
+
+def ready_pods(stage: Stage, deployment: str) -> int:
+    """How many pods of a Deployment are ready."""
+    return int(stage.get("deployment", deployment, "-n", "switchback")["status"].get("readyReplicas", 0))
 
 
 def outage_is_survived(stage: Stage) -> None:

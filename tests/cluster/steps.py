@@ -18,6 +18,7 @@ from tests.cluster.addressing import OUTSIDE, address_is_the_pods, from_pod, rul
 from tests.cluster.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
 from tests.cluster.ip_mode import commands_do_the_same, passed_traffic_is_lost, pods_reach_the_balancer
 from tests.cluster.life import (
+    down_relay_costs_nothing,
     every_node_has_one,
     no_lookup_is_lost,
     no_request_is_lost,
@@ -42,7 +43,8 @@ PLAIN_ROLE: Final[Sequence[dict[str, Any]]] = (
         "kind": "Role",
         "metadata": {"name": "dnsproxy-target", "namespace": "ingress-nginx"},
         "rules": [
-            {"apiGroups": [""], "resources": ["services"], "resourceNames": ["plain"], "verbs": ["list", "watch"]}
+            {"apiGroups": [""], "resources": ["services"], "resourceNames": ["plain"], "verbs": ["list", "watch"]},
+            {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
         ],
     },
     {
@@ -218,6 +220,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     strangers_are_refused,
     no_lookup_is_lost,
     no_request_is_lost,
+    down_relay_costs_nothing,
     outage_is_survived,
     rendered_anew_is_repaired,
     node_has_the_names,

@@ -23,6 +23,7 @@ from tests.kit import gateway_api
 from tests.kit.accounts import RBAC
 from tests.kit.apiserver import ingress, running_apiserver
 from tests.kit.polling import poll_until
+from tests.kit.ready_services import put_endpoint
 from tests.kit.scraping import is_ready
 from tests.kit.serve_process import Serving, serving
 from tests.kit.tenants.owner import Watch, watching
@@ -179,6 +180,7 @@ def _cluster(folder: Path) -> Iterator[Scene]:
         public_dns = stack.enter_context(running_public_dns(folder / "public"))
         gateway_api.install_crds(server)
         put(server, [*manifests("default"), *yaml.safe_load_all(_CLASSES)])
+        put_endpoint(server, "switchback/relay")
         own = stack.enter_context(session(server))
         own.request("POST", f"{RBAC}/clusterroles", GATEWAY_RIGHTS)
         kubeconfig = account(server, "switchback", "dnsproxy").write_kubeconfig(folder / "kubeconfig")
