@@ -1,4 +1,4 @@
-"""The upstreams in a ConfigMap: of the Corefile of CoreDNS, or of kube-dns.
+"""The upstreams in a ConfigMap, of the Corefile of CoreDNS or of kube-dns, and the cluster domains of the former.
 
 The law: a ConfigMap gives routes or a reason, one sentence for users; no content raises anything else. The key
 `Corefile` counts if there is one; without it, the ConfigMap `kube-dns` is that of the program kube-dns, which may be
@@ -12,7 +12,9 @@ from typing import Any, Final
 from dnsproxy.cluster_dns.kube_dns import STUB_DOMAINS, UPSTREAMS, Nameservers, Zones, parse_value
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.traces import ANNOTATION
+from dnsproxy.corefile.cluster_zones import cluster_zones
 from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.upstream_routes import Routes, find_upstream_routes, routes_of_stub_domains
 from sidecar.kubernetes.objects import Collection, Unreadable
 from sidecar.kubernetes.structs.workload import ConfigMap
@@ -47,6 +49,15 @@ def read_routes(ref: ObjectRef, found: ConfigMap | Unreadable | None) -> Routes:
     upstreams: Nameservers = _value(data, UPSTREAMS, Nameservers)
     annotations = (found.metadata.annotations if found else None) or {}
     return routes_of_stub_domains(zones, upstreams, ours=annotations.get(ANNOTATION, "").split())
+
+
+def read_cluster_domains(found: ConfigMap | Unreadable | None) -> tuple[str, ...] | None:
+    """The cluster domains that the Corefile of a ConfigMap serves; None if it has no Corefile that can be read."""
+    data = found.data if isinstance(found, ConfigMap) else None
+    try:
+        return cluster_zones(parse_corefile(data[COREFILE])) if data and COREFILE in data else None
+    except CorefileError:
+        return None
 
 
 def _value(data: dict[str, str], key: str, shape: Any) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.dns.names import is_within, is_within_any
+from dnsproxy.hostnames.cluster_domains import USUAL
 from dnsproxy.hostnames.public_suffixes import is_public_suffix
 
 _SERVICES: Final = "svc"
@@ -30,7 +31,7 @@ _LOCAL_ZONES: Final = {
 class Guards:
     """What is denied. All names in normal form; a wildcard in `deny` denies only that wildcard."""
 
-    cluster_domain: str = "cluster.local"
+    cluster_domains: tuple[str, ...] = USUAL
     zones: tuple[str, ...] = ()
     """If not empty, only names at or below one of these zones count."""
     deny: tuple[str, ...] = ()
@@ -44,7 +45,7 @@ class Guards:
     @property
     def closed(self) -> tuple[str, ...]:
         """The search domains that no wildcard from above reaches into: those that neither flag names."""
-        closed = (domain for domain in self.search if not is_within(domain, self.cluster_domain))
+        closed = (domain for domain in self.search if not is_within_any(domain, self.cluster_domains))
         return tuple(domain for domain in closed if domain not in (*self.zones, *self.allow))
 
 
@@ -55,10 +56,11 @@ def refusal(hostname: str, guards: Guards) -> str | None:
         return "localhost names belong to each host itself (RFC 6761 section 6.3)"
     if is_within(base, _SERVICES):
         return "it is the name of a Service, to which a pod's search list adds the cluster domain"
-    if is_within(base, guards.cluster_domain):
-        return f"it is inside the cluster domain {guards.cluster_domain}"
-    if is_within(guards.cluster_domain, base) and hostname != base:
-        return f"the wildcard would cover the cluster domain {guards.cluster_domain}"
+    for domain in guards.cluster_domains:
+        if is_within(base, domain):
+            return f"it is inside the cluster domain {domain}"
+        if is_within(domain, base) and hostname != base:
+            return f"the wildcard would cover the cluster domain {domain}"
     if hostname in guards.deny:
         return "it is denied (--deny)"
     if guards.zones and not is_within_any(base, guards.zones):

@@ -62,11 +62,15 @@ class Registry:
         """The search domains that no wildcard from above reaches into."""
         return self._guards.closed
 
-    def set_search(self, domains: tuple[str, ...]) -> bool:
-        """Set the search domains, which are denied to the cluster's objects. Returns whether they changed."""
-        if domains == self._guards.search:
+    def set_guarded(self, *, search: tuple[str, ...], cluster_domains: tuple[str, ...]) -> bool:
+        """Set the search domains, denied to the cluster's objects, and the cluster domains, denied to every claim.
+
+        Returns whether they changed.
+        """
+        guards = dataclasses.replace(self._guards, search=search, cluster_domains=cluster_domains)
+        if guards == self._guards:
             return False
-        self._guards = dataclasses.replace(self._guards, search=domains)
+        self._guards = guards
         self.touch(self.store.names())
         return True
 

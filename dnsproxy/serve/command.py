@@ -224,7 +224,13 @@ TARGET = CheckedType("target", split_target)
     help="Seconds that a claim of another namespace waits when the claim that has a name goes, or an older one "
     "appears; 0 for none.",
 )
-@click.option("--cluster-domain", type=ZONE, help="Never answer names below it.  [default: found in --resolv-conf]")
+@click.option(
+    "--cluster-domain",
+    type=ZONE,
+    multiple=True,
+    help="Never answer names below it, nor below those that --upstream-configmap and --resolv-conf tell.  [default if "
+    "nothing tells one: cluster.local and cozy.local]",
+)
 @click.option("--ttl", type=click.IntRange(*_TTL), metavar="SECONDS", default=5, help="Seconds an answer may be kept.")
 @click.option(
     "--lameduck",

@@ -55,7 +55,8 @@ async def serve(
         where = {"dns": [str(endpoint) for endpoint in bound.dns], "admin": str(bound.admin or "off")}
         log.info("limits", descriptors=descriptor_limit(), **shares._asdict())
         guards = settings.guards
-        log.info("serving", **where, cluster_domain=guards.cluster_domain, search_domains=guards.search)
+        told = {"cluster_domains": guards.cluster_domains, "told_by": settings.domains.told_by}
+        log.info("serving", **where, **told, search_domains=guards.search)
         task_status.started(bound)
         await stopping.wait()
         # First not ready, but answering as before: clients need some time to notice.

@@ -27,6 +27,7 @@ from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.public_suffixes import load_public_suffixes
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.serve.descriptor_shares import Shares
+from dnsproxy.serve.guarded_domains import GuardedDomains
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.rejection_log import RejectionLog
 from dnsproxy.serve.report import SelfReport
@@ -100,6 +101,7 @@ class Service:
             self.cluster = ClusterSources(
                 settings.cluster, self.keeper, on_claims=self._note_claims, on_synced=self._note_synced
             )
+        self._guarded = GuardedDomains(self.keeper, search=settings.guards.search, domains=settings.domains)
         self.upstreams = self._make_upstreams()
         self.report = SelfReport(
             self.server,
@@ -169,6 +171,7 @@ class Service:
                 node=self.forwarding,
                 apply=self._use_upstreams,
                 on_synced=partial(self.keeper.synced, UPSTREAMS),
+                on_domains=self._guarded.use_corefile,
             )
         given = settings.forwarding.upstreams
         self.server.report_forwards(describe_routes(()) if settings.resolv_conf else describe_upstreams(given))
@@ -214,18 +217,13 @@ class Service:
     async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
         used = self.forwarding
         apply = self.upstreams.set_node if self.upstreams else self.server.replace_upstreams
-        search = self._use_search if self.settings.search_conf else lambda _: None
+        search = self._guarded.use_search if self.settings.search_conf else lambda _: None
         await follow_resolv_conf(
             path, used=used, listening=listening, apply=apply, apply_search=search, reloads=self.reloads
         )
 
     async def _follow_search(self, path: Path) -> None:
-        await follow_search(path, apply_search=self._use_search, reloads=self.reloads)
-
-    def _use_search(self, domains: tuple[str, ...]) -> None:
-        if self.keeper.registry.set_search(domains):
-            log.info("search domains changed", search_domains=domains)
-            self.keeper.wake()
+        await follow_search(path, apply_search=self._guarded.use_search, reloads=self.reloads)
 
     async def _keep_snapshot(self, cluster: ClusterSources, server: str) -> None:
         if self.settings.snapshot and self.settings.cluster:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.forward.resolv_conf import find_cluster_domain, parse_search, search_domains
 from dnsproxy.forward.resolv_conf_follower import read_forwarding
 from dnsproxy.forward.settings import ForwardSettings, exclude_own, refuse_loop
 from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.cluster_domains import ClusterDomains
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
@@ -58,6 +59,8 @@ class ServeSettings:
     """The file for the cluster's claims, for a start without the API server."""
     resolv_conf: Path | None = None
     """The file that `forwarding` was read from, which is followed; None if --upstream was given."""
+    domains: ClusterDomains = field(default_factory=ClusterDomains)
+    """The cluster domains that the flags and a search list tell."""
     search_conf: Path | None = None
     """The file that the search domains were read from, which is followed; None if no cluster is watched."""
     upstream_configmap: UpstreamConfigMap | None = None
@@ -91,19 +94,17 @@ class UpstreamConfigMap:
     context: str | None = None
 
 
-_DEFAULT_CLUSTER_DOMAIN: Final = "cluster.local"
-
-
 def make_settings(**values: Any) -> ServeSettings:
     """Settings from the values by the flags' names. Raises StartError."""
     resolv_conf: Path = values["resolv_conf"]
     _refuse_without_target(values)
+    domains = ClusterDomains(values["cluster_domain"], _cluster_domains(resolv_conf))
     settings = ServeSettings(
         listen=tuple(one for one in values["listen"] if one != SYSTEMD),
         forwarding=_forward_settings(values),
         targets=Targets(values["target"] or (), dict(values["target_for"])),
         guards=Guards(
-            cluster_domain=values["cluster_domain"] or _cluster_domain(resolv_conf),
+            cluster_domains=domains.guarded,
             zones=values["zone"],
             deny=values["deny"],
             search=_search(resolv_conf) if values["source"] else (),
@@ -121,6 +122,7 @@ def make_settings(**values: Any) -> ServeSettings:
             per_namespace=values["max_names_per_namespace"],
             total=values["max_names"],
         ),
+        domains=domains,
         hold=values["hold"],
         ttl=values["ttl"],
         hosts=join_flags(values["host"]),
@@ -179,8 +181,9 @@ def _refuse_without_target(values: dict[str, Any]) -> None:
         raise StartError("--source needs --target: the addresses that the cluster's hostnames are answered with")
 
 
-def _cluster_domain(path: Path) -> str:
-    return find_cluster_domain(_read_search(path)) or _DEFAULT_CLUSTER_DOMAIN
+def _cluster_domains(path: Path) -> tuple[str, ...]:
+    found = find_cluster_domain(_read_search(path))
+    return (found,) if found else ()
 
 
 def _search(path: Path) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from dnsproxy.cluster_dns.own_service import ObjectRef
-from dnsproxy.cluster_dns.upstream_config import NoUpstreams, config_map_collection, read_routes
+from dnsproxy.cluster_dns.upstream_config import NoUpstreams, config_map_collection, read_cluster_domains, read_routes
 from dnsproxy.corefile.upstream_routes import Routes, seen_from
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.serve.upstream_choice import choose_upstreams, describe_routes, describe_upstreams
@@ -39,7 +39,7 @@ Apply = Callable[[ForwardSettings, str], None]
 
 
 class UpstreamWatch:
-    """The upstreams of one ConfigMap."""
+    """The upstreams of one ConfigMap. `on_domains` gets the cluster domains of each Corefile that can be read."""
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class UpstreamWatch:
         node: ForwardSettings,
         apply: Apply,
         on_synced: Callable[[], None] = lambda: None,
+        on_domains: Callable[[tuple[str, ...]], None] = lambda _: None,
     ) -> None:
         self.status = FollowerStatus(f"ConfigMap {ref}")
         self.routes: Routes = ()
@@ -56,6 +57,7 @@ class UpstreamWatch:
         self._node = node
         self._apply = apply
         self._on_synced = on_synced
+        self._on_domains = on_domains
         self._listening: Collection[Endpoint] = ()
         self._used: ForwardSettings | None = None
         self._fault = ""
@@ -121,6 +123,9 @@ class UpstreamWatch:
         if str(self._ref) not in changes:
             return
         self._was_read = True
+        domains = read_cluster_domains(changes[str(self._ref)])
+        if domains is not None:
+            self._on_domains(domains)
         try:
             routes = seen_from(self._listening, read_routes(self._ref, changes[str(self._ref)]))
         except NoUpstreams as error:

@@ -11,12 +11,11 @@ from typing import Final
 
 from dnsproxy.corefile.model import listed
 from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
+from dnsproxy.hostnames.cluster_domains import USUAL
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.routes import Route, Routes, ServedKey, is_strictly_below
 
 REVERSE: Final = ("in-addr.arpa.", "ip6.arpa.")
-CLUSTER_DOMAIN: Final = "cluster.local."
-"""The default domain of kube-dns."""
 
 _OTHER: Final = "choose another --zone, or its names would no longer resolve as they do now"
 # Plugins that answer or change names of any zone; queries for a block of their own do not pass through them.
@@ -54,7 +53,7 @@ def _served_already(reason: str, served: ServedKey, zone: str) -> ChangeRefused:
 def check_not_clusters(zones: Iterable[str]) -> None:
     """Raises ChangeRefused for the usual zones of a cluster, if there is no Corefile that names the real ones."""
     for zone in zones:
-        _check_not_clusters(zone, [CLUSTER_DOMAIN, *REVERSE])
+        _check_not_clusters(zone, [*map(normalize_zone, USUAL), *REVERSE])
 
 
 def route_of(zone: str, routes: Sequence[Route], named: Sequence[str]) -> Route:

@@ -14,7 +14,7 @@ from dnsproxy.hostnames.guards import Guards, overreach, refusal
 CLUSTER = Guards()
 ZONED = Guards(zones=("example.org", "example.net"))
 DENYING = Guards(deny=("intern.example.org", "*.dev.example.org"))
-OWN_DOMAIN = Guards(cluster_domain="k8s.example.org")
+OWN_DOMAIN = Guards(cluster_domains=("k8s.example.org",))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_all_else_may_be_taken(hostname: str, guards: Guards) -> None:
     assert refusal(hostname, guards) is None
 
 
-SEARCHING = Guards(search=("ec2.internal", "corp.example.net", "lan"), cluster_domain="k8s.example.org")
+SEARCHING = Guards(search=("ec2.internal", "corp.example.net", "lan"), cluster_domains=("k8s.example.org",))
 
 
 def allowing(*zones: str) -> Guards:

@@ -79,7 +79,7 @@ async def test_new_search_domains_are_in_the_next_table() -> None:
     keeper.registry.replace("HTTPRoute", "default/web", [wildcard])
     keeper.registry.replace("Ingress", "default/web", [claim("github.com.eu.example.org")])
     await keeper.swap()
-    keeper.registry.set_search(("eu.example.org",))
+    keeper.registry.set_guarded(search=("eu.example.org",), cluster_domains=("cluster.local",))
     await keeper.swap()
     before, after = published.tables
     for hostname in ("github.com.eu.example.org", "other.eu.example.org"):

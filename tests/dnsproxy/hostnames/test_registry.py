@@ -278,6 +278,10 @@ def test_a_right_counts_from_the_next_judgement_on() -> None:
     assert not registry.outcomes.excluded()
 
 
+def guard(registry: Registry, *search: str) -> bool:
+    return registry.set_guarded(search=search, cluster_domains=("cluster.local", "cozy.local"))
+
+
 def test_the_claims_are_judged_again_when_the_search_domains_change() -> None:
     following = build(
         {
@@ -286,13 +290,13 @@ def test_the_claims_are_judged_again_when_the_search_domains_change() -> None:
         }
     )
     assert addresses_of(following.table(), "github.com.corp.example.net") == ("192.0.2.1",)
-    assert following.registry.set_search(("corp.example.net",))
+    assert guard(following.registry, "corp.example.net")
     closed = following.table()
     assert addresses_of(closed, "github.com.corp.example.net") is None
     assert addresses_of(closed, "other.corp.example.net") is None
     assert addresses_of(closed, "own.corp.example.net") == ("192.0.2.5",)
     assert addresses_of(closed, "other.example.net") == ("192.0.2.1",)
-    assert not following.registry.set_search(("corp.example.net",))
-    assert following.registry.set_search(())
+    assert not guard(following.registry, "corp.example.net")
+    assert guard(following.registry)
     assert addresses_of(following.table(), "github.com.corp.example.net") == ("192.0.2.1",)
     assert addresses_of(following.table(), "other.corp.example.net") == ("192.0.2.1",)

@@ -102,7 +102,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     assert settings.targets.by_class == {"internal": ("192.0.2.21",)}
     assert settings.guards.zones == ("example.org",)
     assert settings.guards.deny == ("no.example.org",)
-    assert settings.guards.cluster_domain == "k8s.example.org"
+    assert settings.guards.cluster_domains == ("k8s.example.org",)
     assert settings.guards.allow == ("corp.example.net", "lan")
     assert settings.ownership.mode is Mode.ENFORCE
     assert settings.ownership.zones == ("shop.example.org",)
@@ -245,7 +245,7 @@ def test_upstreams_and_cluster_domain_come_from_resolv_conf(made: list[ServeSett
     path.write_text("nameserver 192.0.2.1\nnameserver 2001:db8::1\nsearch a.svc.k8s.test svc.k8s.test k8s.test\n")
     assert invoke("--resolv-conf", str(path)).exit_code == 0
     assert [str(one) for one in made[0].forwarding.upstreams] == ["192.0.2.1:53", "[2001:db8::1]:53"]
-    assert made[0].guards.cluster_domain == "k8s.test"
+    assert made[0].guards.cluster_domains == ("k8s.test",)
     assert made[0].resolv_conf == path
 
 
@@ -301,22 +301,24 @@ def test_only_the_sources_that_are_named_count(
         pytest.param("search \x00\xff\n", id="no text"),
     ],
 )
-def test_a_cluster_domain_that_is_not_found_is_cluster_local(
+def test_without_a_known_cluster_domain_the_usual_ones_are_guarded(
     made: list[ServeSettings], tmp_path: Path, content: str | None
 ) -> None:
     path = tmp_path / "resolv.conf"
     if content is not None:
         path.write_text(content, encoding="latin-1")
     assert invoke("--resolv-conf", str(path), *UPSTREAM).exit_code == 0
-    assert made[0].guards.cluster_domain == "cluster.local"
+    assert made[0].guards.cluster_domains == ("cluster.local", "cozy.local")
 
 
-def test_a_cluster_domain_that_is_named_beats_the_one_that_is_found(made: list[ServeSettings], tmp_path: Path) -> None:
+def test_a_cluster_domain_that_is_named_stands_beside_the_one_that_is_found(
+    made: list[ServeSettings], tmp_path: Path
+) -> None:
     """A pod on the host's network sees the host's file."""
     path = tmp_path / "resolv.conf"
     path.write_text("search a.svc.k8s.test svc.k8s.test k8s.test\n")
     assert invoke("--resolv-conf", str(path), *UPSTREAM, "--cluster-domain", "Other.test.").exit_code == 0
-    assert made[0].guards.cluster_domain == "other.test"
+    assert made[0].guards.cluster_domains == ("k8s.test", "other.test")
 
 
 def test_the_options_of_resolv_conf_count_and_the_limits_stay_those_of_the_flags(

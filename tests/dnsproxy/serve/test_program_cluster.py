@@ -23,6 +23,7 @@ from dnsproxy.serve.settings import UpstreamConfigMap
 from dnsproxy.snapshot.file import write_file
 from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
+from dnsproxy.sources.static_names import parse_host_flag
 from sidecar.admin.asking import ask as ask_admin
 from tests.dnsproxy.sources.test_cluster_sources import RELAY, RELAYS, claim_of, make_api
 from tests.kit.faulty_api import failure
@@ -131,6 +132,36 @@ async def test_it_is_not_ready_and_reports_what_it_waits_for(tmp_path: Path, pat
         waits = f"waiting for the first sync of: {waits_for}"
         await until_not_ready(bound, f"{waits}\n")
         assert await notes(bound) == [waits]
+
+
+async def test_a_name_in_the_cluster_domain_of_the_corefile_is_nobodys(tmp_path: Path) -> None:
+    """A pod with the node's resolv.conf has no search list to learn it from."""
+    api = make_api()
+    api.provide("v1", "configmaps")
+    metadata = {"name": "coredns", "namespace": "kube-system"}
+
+    def serve_domain(domain: str) -> None:
+        lines = [". {", f"  kubernetes {domain} in-addr.arpa", "  forward . 192.0.2.53", "}"]
+        api.put("", "configmaps", {"metadata": metadata, "data": {"Corefile": "\n".join(lines)}})
+
+    serve_domain("k8s.example.net")
+    async with served_over_tcp(api) as url:
+        kubeconfig = tmp_path / "kubeconfig"
+        write_kubeconfig(kubeconfig, url)
+        followed = UpstreamConfigMap(ObjectRef("kube-system", "coredns"), str(kubeconfig))
+        static = tuple(parse_host_flag(f"{name}=192.0.2.10") for name in ("a.k8s.example.net", "b.cluster.local"))
+        wanted = settings(upstream_configmap=followed, hosts=static)
+        async with serving(wanted) as bound:
+            await until_ready(bound, "ready, 1 names\n")
+            assert addresses_in(await ask(bound.dns[0], "b.cluster.local")) == ["192.0.2.10"]
+            assert (
+                "inside the cluster domain k8s.example.net"
+                in (await get(bound.admin, "/explain?name=a.k8s.example.net"))[1]
+            )
+            serve_domain("cluster.local")
+            while addresses_in(await ask(bound.dns[0], "a.k8s.example.net")) != ["192.0.2.10"]:
+                pass
+            assert addresses_in(await ask(bound.dns[0], "b.cluster.local")) == []
 
 
 async def test_it_is_not_ready_and_forwards_nothing_before_the_upstreams_were_read(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ class Watched:
     watch: UpstreamWatch
     used: list[tuple[list[str], str]]
     syncs: list[int] = field(default_factory=list)
+    domains: list[tuple[str, ...]] = field(default_factory=list)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         while not condition():  # noqa: ASYNC110  # the state of a task, which gives no signal; the clock jumps
@@ -63,13 +64,14 @@ async def watching(
     def apply(settings: ForwardSettings, forwards: str) -> None:
         used.append(([str(one) for one in settings.upstreams], forwards))
 
-    watch = UpstreamWatch(REF, node=NODE, apply=apply, on_synced=lambda: syncs.append(1))
+    domains: list[tuple[str, ...]] = []
+    watch = UpstreamWatch(REF, node=NODE, apply=apply, on_synced=lambda: syncs.append(1), on_domains=domains.append)
     watch.restore(saved)
     if listening:
         watch.set_listening(listening)
     async with client_in_memory(api) as client, trio.open_nursery() as nursery:
         nursery.start_soon(watch.run, client)
-        yield Watched(watch, used, syncs)
+        yield Watched(watch, used, syncs, domains)
         nursery.cancel_scope.cancel()
 
 
@@ -87,6 +89,18 @@ async def test_a_change_is_followed_within_a_second(autojump_clock: MockClock) -
         await trio.sleep(2)
         assert len(watched.used) == 3, "the same upstreams are not used again"
         assert watched.watch.notes == []
+
+
+async def test_the_cluster_domains_are_followed_and_the_last_ones_stay(autojump_clock: MockClock) -> None:
+    """Also those of a Corefile whose upstreams cannot be used."""
+    api = make_api("forward . 192.0.2.1", "kubernetes a.test in-addr.arpa")
+    async with watching(api) as watched:
+        await watched.until(lambda: watched.domains == [("a.test",)])
+        put(api, "kubernetes a.test b.test")
+        await watched.until(lambda: watched.domains[-1] == ("a.test", "b.test"))
+        api.remove("", "configmaps", str(REF))
+        await watched.until(lambda: "no such" in watched.watch.notes[0])
+        assert len(watched.domains) == 2
 
 
 @pytest.mark.parametrize(
