@@ -52,6 +52,8 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     takes a name from a listener with exactly this hostname, whose object may be older. Empty: the object's own age."""
     target_from: str = ""
     """The namespace of the object that chose the target, such as the Gateway of a route; empty: the claim's own."""
+    gateway: str = ""
+    """The Gateway that serves the name, `NAMESPACE/NAME`; empty for an object of another API."""
     accepted: bool = True
     """False for a Gateway, and what attaches to it, that no controller has accepted."""
 

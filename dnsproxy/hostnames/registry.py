@@ -93,6 +93,11 @@ class Registry:
         self._targets = dataclasses.replace(self._targets, services=addresses, unready=unready)
         self.touch(self.store.names() if touching is None else touching)
 
+    def set_steered(self, services: Mapping[str, str]) -> None:
+        """Set the Services that answer for the subjects of the target `auto`; every name is judged again."""
+        self._targets = dataclasses.replace(self._targets, steered=services)
+        self.touch(self.store.names())
+
     @property
     def findings(self) -> Mapping[str, Finding]:
         """The public records that contradict a claim, by hostname."""

@@ -12,8 +12,11 @@ from typing import Final
 
 from dnsproxy.dns.addresses import is_address, parse_addresses
 from dnsproxy.hostnames.claims import Claim
+from sidecar.kubernetes.route_services import FOR, gateway_subject, ingress_class_subject
 from sidecar.values.text import quoted
 
+AUTO: Final = "auto"
+"""The target that Services of our own namespace decide, by the class or Gateway of a claim (sources/steering.py)."""
 SERVICE: Final = "service:"
 """The prefix of a target that is a Service."""
 
@@ -24,10 +27,13 @@ class BadTarget(ValueError):
     """A text that is not a target; the message quotes it."""
 
 
-def parse_target(text: str) -> str:
-    """`ADDRESS[,ADDRESS]...` in canonical form, `service:NAMESPACE/NAME` or `status`. Raises BadTarget."""
+def parse_target(text: str, *, auto: bool = False) -> str:
+    """`ADDRESS[,ADDRESS]...` in canonical form, `service:NAMESPACE/NAME`, `status`, or with `auto` that word.
+
+    Raises BadTarget.
+    """
     text = text.strip()
-    if text == "status" or _SERVICE.fullmatch(text):
+    if text == "status" or _SERVICE.fullmatch(text) or (auto and text == AUTO):
         return text
     if text.startswith(SERVICE):
         raise BadTarget(f"{quoted(text)} is not service:NAMESPACE/NAME")
@@ -48,6 +54,8 @@ class Targets:
     """The addresses of Services, by `NAMESPACE/NAME`."""
     unready: frozenset[str] = frozenset()
     """Those of the Services without a ready endpoint: their names are forwarded meanwhile."""
+    steered: Mapping[str, str] = field(default_factory=dict)
+    """For the target `auto`: the Services, `NAMESPACE/NAME`, by subject (sidecar/kubernetes/route_services.py)."""
 
     def addresses_for(self, claim: Claim) -> tuple[str, ...]:
         """The addresses that a claim is answered with; empty if there are none."""
@@ -58,7 +66,7 @@ class Targets:
             return tuple(filter(is_address, claim.status))
         if target and target[0].startswith(SERVICE):
             return self.services.get(target[0].removeprefix(SERVICE), ())
-        return target
+        return () if target == (AUTO,) else target
 
     def service_of(self, claim: Claim) -> str:
         """The Service that a claim is answered with, `NAMESPACE/NAME`; empty if its target is none."""
@@ -69,14 +77,36 @@ class Targets:
         """Whether no endpoint of the Service that a claim is answered with is ready."""
         return bool(self.unready) and self.service_of(claim) in self.unready
 
+    def unsteered(self, claim: Claim) -> str | None:
+        """Why no Service answers for a claim whose target is `auto`; None if one does, or if it has another target."""
+        if claim.addresses or self.target_of(claim) != (AUTO,):
+            return None
+        subject = _subject_of(claim)
+        if not subject:
+            return f"its target is {AUTO}, and it has neither an ingress class nor a Gateway"
+        return f"its target is {AUTO}, and no Service is for {subject} ({FOR})"
+
     def named(self) -> list[str]:
         """Every part of every target."""
         return [*self.default, *(part for target in self.by_class.values() for part in target)]
 
     def target_of(self, claim: Claim) -> tuple[str, ...]:
-        """The target that applies to a claim: the object's own, that of its class, or the default."""
+        """The target that applies to a claim: the object's own, that of its class, or the default.
+
+        `auto` becomes the Service that answers for the claim, if there is one.
+        """
         if claim.target is not None:
             return tuple(claim.target.split(","))
+        target = self.default
         if claim.ingress_class is not None and claim.ingress_class in self.by_class:
-            return self.by_class[claim.ingress_class]
-        return self.default
+            target = self.by_class[claim.ingress_class]
+        if target == (AUTO,):
+            service = self.steered.get(_subject_of(claim))
+            return (SERVICE + service,) if service else target
+        return target
+
+
+def _subject_of(claim: Claim) -> str:
+    if claim.gateway:
+        return gateway_subject(*claim.gateway.split("/"))
+    return ingress_class_subject(claim.ingress_class) if claim.ingress_class else ""

@@ -95,6 +95,7 @@ def judge(
         addresses = targets.addresses_for(claim)
         doubt = _doubt(claim, addresses, finding, enforce=enforce, looked=looked)
         denial = _denial(claim, guards) or (rights.denial(claim, targets=targets) if rights else None)
+        denial = denial or targets.unsteered(claim)
         denial = denial or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
         trials.append(_Trial(claim, addresses, doubt, denial, targets.is_unready(claim)))
     if len(trials) == 1 and trials[0].addresses and trials[0].denial is None and not trials[0].unready:

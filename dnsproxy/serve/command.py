@@ -55,8 +55,8 @@ def parse_target_for(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def split_target(text: str) -> tuple[str, ...]:
-    """A target in the form of Targets: addresses, or `service:NAMESPACE/NAME`, or `status`. Raises ValueError."""
-    return tuple(parse_target(text).split(","))
+    """A target in the form of Targets: addresses, `service:NAMESPACE/NAME`, `status` or `auto`. Raises ValueError."""
+    return tuple(parse_target(text, auto=True).split(","))
 
 
 def parse_listen(text: str) -> Endpoint | str:
@@ -136,9 +136,15 @@ TARGET = CheckedType("target", split_target)
 @click.option(
     "--target",
     type=TARGET,
-    metavar="IP[,IP]|service:NS/NAME|status",
+    metavar="IP[,IP]|service:NS/NAME|status|auto",
     help="The addresses that the cluster's hostnames are answered with: literal ones, those of a Service (the relay), "
-    "or those in each object's own status.",
+    "those in each object's own status, or `auto`: those of the Service in --routes-namespace with the annotation "
+    "switchback.dev/for: ingressclass/NAME or gateway/NS/NAME. Names of other classes and Gateways are forwarded.",
+)
+@click.option(
+    "--routes-namespace",
+    metavar="NAMESPACE",
+    help="Where the Services for the target `auto` are.  [default: the pod's own, or that of the kubeconfig's context]",
 )
 @click.option(
     "--target-for",

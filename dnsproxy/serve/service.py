@@ -241,5 +241,6 @@ class Service:
             )
 
     def _saved_rights(self) -> SavedRights:
-        rights = self.keeper.registry.rights
-        return SavedRights(rights.namespaces, rights.classes) if rights is not None else SavedRights()
+        registry = self.keeper.registry
+        rights, steered = registry.rights, dict(registry.targets.steered)
+        return SavedRights(rights.namespaces, rights.classes, steered) if rights is not None else SavedRights()

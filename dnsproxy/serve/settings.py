@@ -21,7 +21,7 @@ from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.rights import Annotations, Rights
-from dnsproxy.hostnames.targets import Targets
+from dnsproxy.hostnames.targets import AUTO, Targets
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from dnsproxy.sources.static_names import join_flags
 from sidecar.sockets.inherited import SYSTEMD
@@ -171,6 +171,8 @@ def _cluster_settings(values: dict[str, Any]) -> ClusterSettings:
         ingress=ingress if "ingress" in sources else None,
         gateway=gateway if "gateway" in sources else None,
         services="service" in sources,
+        steers=AUTO in Targets(values["target"] or (), dict(values["target_for"])).named(),
+        routes_namespace=values["routes_namespace"],
         kubeconfig=values["kubeconfig"],
         context=values["context"],
     )
@@ -179,6 +181,8 @@ def _cluster_settings(values: dict[str, Any]) -> ClusterSettings:
 def _refuse_without_target(values: dict[str, Any]) -> None:
     if values["source"] and not values["target"] and not values["target_for"]:
         raise StartError("--source needs --target: the addresses that the cluster's hostnames are answered with")
+    if values["routes_namespace"] and AUTO not in Targets(values["target"] or (), dict(values["target_for"])).named():
+        raise StartError(f"--routes-namespace is for --target {AUTO}")
 
 
 def _cluster_domains(path: Path) -> tuple[str, ...]:

@@ -81,6 +81,7 @@ def restore_snapshot(path: Path, registry: Registry, *, settings: Settings) -> S
         return SnapshotStatus()
     registry.set_services(snapshot.services)
     registry.set_rights(namespaces=snapshot.rights.namespaces, classes=snapshot.rights.classes)
+    registry.set_steered(snapshot.rights.steered or {})
     for one in snapshot.objects:
         registry.touch(registry.shares.restore(one.source, one.key, one.claims))
     registry.holds.restore(snapshot.held, now=time.time())

@@ -67,6 +67,8 @@ class SavedRights(msgspec.Struct, frozen=True):
 
     namespaces: frozenset[str] | None = None
     classes: frozenset[str] | None = None
+    steered: dict[str, str] | None = None
+    """The Services that the target `auto` stands for, as of Targets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Everything that one server watches in a cluster: the configured sources, and the Services that targets name.
 
-The law: a thin shell; it starts the followers and passes their reports to the registry and the keeper. A follower that
-cannot reach the API server keeps its claims, and does not affect the others.
+The law: a thin shell; it passes the followers' reports to the registry and the keeper. A follower that cannot reach the
+API server keeps its claims, and does not affect the others.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.service_targets import Addresses, ServiceTargets
 from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.share_settler import ShareSettler
+from dnsproxy.sources.steering import Steering
+from dnsproxy.sources.steering_follower import SteeringFollower
 from dnsproxy.sources.target_service import service_keys
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.follower_status import FollowerStatus
@@ -31,6 +33,7 @@ from sidecar.loop.slices import in_slices
 
 GATEWAY = "Gateway API"
 TARGETS = "target Services"
+STEERING = "route Services"
 RIGHTS = "rights"
 """The namespaces whose annotations count, and the IngressClasses."""
 
@@ -58,6 +61,7 @@ class ClusterSources:
         self._gateway: GatewayFollower | None = None
         self._targets: ServiceTargets | None = None
         self._rights: RightsFollower | None = None
+        self._steering: SteeringFollower | None = None
         self._uses = ServiceShares(configured=service_keys(keeper.registry.targets.named()))
 
     @staticmethod
@@ -67,6 +71,7 @@ class ClusterSources:
             INGRESS: settings.ingress is not None,
             GATEWAY: settings.gateway is not None,
             SERVICE: settings.services,
+            STEERING: settings.steers,
             RIGHTS: rights is not None and (reads_namespaces(rights) or settings.ingress is not None),
         }
         return [*(name for name, given in wanted.items() if given), TARGETS]
@@ -83,12 +88,14 @@ class ClusterSources:
         gateway = self._gateway.statuses if self._gateway else []
         targets = self._targets.statuses if self._targets else []
         rights = self._rights.statuses if self._rights else []
-        return [*self._simple_statuses, *gateway, *rights, *targets]
+        steering = [self._steering.status] if self._steering else []
+        return [*self._simple_statuses, *gateway, *rights, *steering, *targets]
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """The Services that targets name and that have no address, with the reason."""
-        return {**self._uses.faults, **(self._targets.faults if self._targets else {})}
+        """The Services that targets name and that have no address, and route Services that do not count: why."""
+        steering = self._steering.steering.faults if self._steering else {}
+        return {**self._uses.faults, **(self._targets.faults if self._targets else {}), **steering}
 
     @property
     def services(self) -> Addresses:
@@ -106,9 +113,11 @@ class ClusterSources:
             return False
         if self._rights is None or not self._rights.consistent:
             return False
+        if self._settings.steers and not (self._steering and _is_certain(self._steering.status)):
+            return False
         store = self._keeper.registry.store
         return (
-            all(status.synced and not status.doubted for status in self._simple_statuses)
+            all(map(_is_certain, self._simple_statuses))
             and (self._gateway.consistent if self._gateway else self._settings.gateway is None)
             and not any(store.restored(kind) for kind in self.kinds(self._settings))
         )
@@ -140,6 +149,15 @@ class ClusterSources:
             on_affected=self._judge_again,
             on_synced=self._note_targets,
         )
+        if self._settings.steers:
+            namespace = self._settings.routes_namespace or client.cluster.namespace
+            self._steering = SteeringFollower(
+                namespace,
+                known=registry.targets.steered,
+                on_change=self._steer,
+                on_synced=self._note_steering,
+            )
+            self._targets.steer(registry.targets.steered.values())
         await in_slices(self._name_services(registry.store.names()))
         self._note_targets()
         async with trio.open_nursery() as nursery:
@@ -154,6 +172,8 @@ class ClusterSources:
             yield self._targets.run
         if self._rights is not None:
             yield partial(self._rights.run, client)
+        if self._steering is not None:
+            yield partial(self._steering.run, client)
         if self._settings.ingress is not None:
             follow = partial(follow_ingresses, client, shares, options=self._settings.ingress, settler=settler)
             if self._rights is not None:
@@ -199,11 +219,18 @@ class ClusterSources:
 
     def _set_services(self, key: str, addresses: Addresses) -> None:
         registry = self._keeper.registry
-        is_configured = key in service_keys(registry.targets.named())
+        targets = registry.targets
+        is_configured = key in service_keys(targets.named()) or key in targets.steered.values()
         unready = self._targets.unready if self._targets is not None else frozenset()
         touching = None if is_configured else self._uses.hostnames(key)
         registry.set_services(addresses, unready=unready, touching=touching)
         self._keeper.forward(unready)
+        self._keeper.wake()
+
+    def _steer(self, steering: Steering) -> None:
+        if self._targets is not None:
+            self._targets.steer(steering.services.values())
+        self._keeper.registry.set_steered(steering.services)
         self._keeper.wake()
 
     def _note(self, source: str, is_synced: Callable[[], bool]) -> None:
@@ -211,10 +238,21 @@ class ClusterSources:
         if is_synced():
             self._keeper.synced(source)
 
+    def _note_steering(self) -> None:
+        self._note(STEERING, lambda: True)
+        self._note_targets()
+
     def _note_targets(self) -> None:
         if self._targets is None or not self._targets.synced:
             return
+        if self._steering is not None and not self._steering.status.synced:
+            return  # It may name more Services, which the first sync waits for, too.
         self._keeper.synced(TARGETS)
         # Only now: rights may let objects name more Services, which the first sync waits for, too.
         if self._rights is not None and self._rights.synced:
             self._keeper.synced(RIGHTS)
+
+
+def _is_certain(status: FollowerStatus) -> bool:
+    """Whether everything was read once, and nothing is unconfirmed."""
+    return status.synced and not status.doubted

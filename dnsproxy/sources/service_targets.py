@@ -62,6 +62,9 @@ class ServiceTargets:
         self._followed: dict[str, FollowedTarget] = {}
         self._configured: dict[str, FollowedTarget] = {}
         self._waiting: dict[str, None] = {}
+        self._wanted: dict[str, None] = {}
+        """Services that objects name."""
+        self._steered: frozenset[str] = frozenset()
         self._nursery: trio.Nursery | None = None
         self._log = structlog.get_logger("dnsproxy.targets")
         for key in configured:
@@ -105,6 +108,7 @@ class ServiceTargets:
     def want(self, keys: Iterable[str]) -> None:
         """Follow these Services, which an object names now."""
         for key in keys:
+            self._wanted[key] = None
             if key in self._followed:
                 continue
             if len(self._followed) - len(self._configured) < self._most:
@@ -112,10 +116,26 @@ class ServiceTargets:
             else:
                 self._wait(key)
 
+    def steer(self, keys: Iterable[str]) -> None:
+        """Follow these Services as configured ones, and no longer those of the last call that are not among them."""
+        wanted = frozenset(keys)
+        new = wanted - self._configured.keys()
+        for key in self._steered - wanted:
+            del self._configured[key]
+            if key not in self._wanted:
+                self._stop(key)
+        for key in new:
+            self._waiting.pop(key, None)
+            if key not in self._followed:
+                self._start(key)
+            self._configured[key] = self._followed[key]
+        self._steered = (self._steered & wanted) | new
+
     def leave(self, keys: Iterable[str]) -> None:
         """Stop following these Services, which no object names any more."""
         for key in keys:
             self._waiting.pop(key, None)
+            self._wanted.pop(key, None)
             if key in self._followed and key not in self._configured:
                 self._stop(key)
         while self._waiting and len(self._followed) - len(self._configured) < self._most:

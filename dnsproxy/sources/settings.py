@@ -35,6 +35,10 @@ class ClusterSettings:
     gateway: GatewayOptions | None = None
     services: bool = False
     """Whether Services with a `switchback.dev/hostname` annotation count."""
+    steers: bool = False
+    """Whether a target is `auto`: Services of our own namespace say which class or Gateway they answer for."""
+    routes_namespace: str | None = None
+    """Where those Services are; None: the pod's own namespace, or that of the kubeconfig's context."""
     kubeconfig: str | None = None
     context: str | None = None
 

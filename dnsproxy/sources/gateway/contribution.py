@@ -175,6 +175,7 @@ def _claim(
         annotated=annotated,
         since=granted if granted < origin.created else "",
         target_from=target_from if target is not None and target_from != origin.namespace else "",
+        gateway=gateway.key,
         accepted=gateway.accepted,
     )
 

@@ -55,6 +55,11 @@ class GatewayFacts(msgspec.Struct, frozen=True, gc=False):
     accepted: bool = False
     """Whether a controller has accepted it: only controllers write a status."""
 
+    @property
+    def key(self) -> str:
+        """`NAMESPACE/NAME`; one text for all claims that have it."""
+        return intern(f"{self.origin.namespace}/{self.origin.name}")
+
 
 class ListenerSetFacts(msgspec.Struct, frozen=True, gc=False):
     """A ListenerSet or XListenerSet."""

@@ -69,6 +69,18 @@ def test_flags_give_rights_to_annotations_and_classes(made: list[ServeSettings])
     assert settings.rights == Rights(Annotations.ALL, networked, shared, named)
 
 
+def test_the_target_auto_follows_the_services_of_a_namespace(made: list[ServeSettings]) -> None:
+    assert invoke(*UPSTREAM, "--source", "ingress", "--target", "192.0.2.1").exit_code == 0
+    assert invoke(*UPSTREAM, "--source", "ingress", "--target", "auto").exit_code == 0
+    own = ("--target-for", "a=auto", "--routes-namespace", "own")
+    assert invoke(*UPSTREAM, "--source", "ingress", *own).exit_code == 0
+    told = [(one.cluster.steers, one.cluster.routes_namespace) for one in made if one.cluster is not None]
+    assert told == [(False, None), (True, None), (True, "own")]
+    refused = invoke(*UPSTREAM, "--source", "ingress", "--target", "status", "--routes-namespace", "own")
+    assert refused.exit_code == 2
+    assert "--routes-namespace is for --target auto" in refused.output
+
+
 def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
     hosts.touch()

@@ -92,7 +92,8 @@ def test_a_target_gets_one_form(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", ",", "Status", "service:", "service:edge", "service:/relay", "service:edge/", "service:edge/relay/80",
+    ["", " ", ",", "auto", "Status",
+     "service:", "service:edge", "service:/relay", "service:edge/", "service:edge/relay/80",
      "service:Edge/relay", "service:edge/-relay", "service:edge/relay,192.0.2.1", "192.0.2.1,service:edge/relay",
      "status,192.0.2.1", "service:" + "a" * 64 + "/relay", "192.0.2.0/24", "[2001:db8::1]", "fe80::1%eth0", "::",
      "app.example.org", "service:edge/relay\n/x", "\uff1192.0.2.1"],

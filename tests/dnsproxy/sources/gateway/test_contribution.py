@@ -135,8 +135,8 @@ def test_a_claim_has_the_reach_of_the_specification_and_the_class_and_status_of_
     origin = read_facts(HTTP_ROUTE, route(created=NEW)).origin
     status = ("192.0.2.7", "lb.example.org")
     assert claims == [
-        Claim("a.example.org", Reach.NAME, origin, ingress_class="inner", status=status),
-        Claim("*.example.org", Reach.ANY_LABELS, origin, ingress_class="inner", status=status),
+        Claim("a.example.org", Reach.NAME, origin, ingress_class="inner", status=status, gateway="infra/main"),
+        Claim("*.example.org", Reach.ANY_LABELS, origin, ingress_class="inner", status=status, gateway="infra/main"),
     ]
     assert rejections == []
 
