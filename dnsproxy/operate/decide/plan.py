@@ -14,10 +14,7 @@ from dnsproxy.operate.decide.decisions import Decision, Verdict
 from dnsproxy.operate.decide.facts import LABEL, MANAGER, Facts, RoutePort, RouteService, Subject
 from dnsproxy.operate.decide.listen_ports import choose_ports
 from dnsproxy.operate.decide.names import service_name
-
-RELAY_TO = "switchback.dev/relay-to"
-HEADER = "switchback.dev/proxy-protocol"
-FOR = "switchback.dev/for"
+from sidecar.kubernetes.route_services import FOR, PROXY_PROTOCOL, RELAY_TO
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +123,7 @@ def _removable(facts: Facts, kept: dict[str, Decision], current: dict[str, Route
 
 def manifest_of(route: RouteService, *, namespace: str) -> dict[str, Any]:
     """The Service as the API server takes it; both families where the cluster has both."""
-    annotations = {RELAY_TO: route.relay_to, HEADER: route.header}
+    annotations = {RELAY_TO: route.relay_to, PROXY_PROTOCOL: route.header}
     if route.subjects:
         annotations[FOR] = ",".join(route.subjects)
     ports = [
