@@ -7,7 +7,8 @@ an exception.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -26,11 +27,14 @@ from dnsproxy.cluster_dns.requests import (
 )
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.dns.wire import DNS_PORT
-from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, EndpointSlice
+from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, EndpointSlice, SliceEndpoint
 from sidecar.kubernetes.structs.network import Service
 from sidecar.kubernetes.structs.workload import Container, PodSpec
 from sidecar.values.endpoints import Endpoint, parse_address
 
+ADMIN_PORT: Final = 8081
+"""The port of `dnsproxy serve --admin` in its pods, if their slices name none `admin`."""
+_ADMIN: Final = "admin"
 _FLAG: Final = "--upstream"
 _VARIABLE: Final = "DNSPROXY_UPSTREAM"
 _CLUSTER_FIRST: Final = frozenset(["", "ClusterFirst"])
@@ -57,6 +61,8 @@ class FoundOwn:
     """Its ClusterIPs with its DNS port, of both families, the primary first."""
     ready: int | None = None
     """Pods that are ready; None if unknown."""
+    pods: tuple[Endpoint, ...] = ()
+    """The admin ports of its ready pods, one address each."""
     loop: str = ""
     """How its queries come back to the cluster's DNS, as a sentence without its full stop; empty without a loop."""
     faults: tuple[Fault, ...] = ()
@@ -84,9 +90,11 @@ def find_own(answers: Mapping[Request, Answer], ref: ObjectRef, cluster_dns: Col
     elif service is None and Request(SERVICE, ref.namespace, ref.name) in answers:
         remedy = "deploy dnsproxy first, or name its Service with --service, or its address with --address"
         requests.report(Fault(Blame.CONTENTS, f"there is no Service {ref.name} in namespace {ref.namespace}", remedy))
-    ready = _ready(requests, ref) if endpoints else None
+    slices = _slices(requests, ref) if endpoints else None
+    ready = None if slices is None else sum(_is_ready(one) for each in slices for one in each.endpoints or ())
+    pods = pods_of(slices or ())
     loop = next(_loops(requests, service, ref, cluster_dns), "") if service else ""
-    return FoundOwn(ref, endpoints, ready, loop, tuple(requests.faults), tuple(requests.asked), requests.wanted)
+    return FoundOwn(ref, endpoints, ready, pods, loop, tuple(requests.faults), tuple(requests.asked), requests.wanted)
 
 
 def _endpoints(service: Service) -> Iterator[Endpoint]:
@@ -100,14 +108,34 @@ def _endpoints(service: Service) -> Iterator[Endpoint]:
             continue
 
 
-def _ready(requests: Requests, ref: ObjectRef) -> int | None:
-    listed = requests.list(ENDPOINT_SLICE, ref.namespace, label_selector=f"{SERVICE_NAME}={ref.name}")
-    if not isinstance(listed, tuple):
-        return None
-    slices: tuple[EndpointSlice, ...] = listed
-    endpoints = [endpoint for one in slices for endpoint in one.endpoints or ()]
-    # Of a dual-stack Service, each pod is in two slices.
-    return sum(one.conditions is None or one.conditions.ready is not False for one in endpoints)
+def slices_request(ref: ObjectRef) -> Request:
+    """The request for the pods of a Service."""
+    return Request(ENDPOINT_SLICE, ref.namespace, label_selector=f"{SERVICE_NAME}={ref.name}")
+
+
+def pods_of(slices: Iterable[EndpointSlice]) -> tuple[Endpoint, ...]:
+    """The admin ports of the ready pods: the port of that name of their slice, else ADMIN_PORT."""
+    pods: dict[str, Endpoint] = {}
+    # Of a dual-stack Service, each pod is in two slices, and IPv4 sorts first.
+    for one in sorted(slices, key=lambda one: one.address_type):
+        port = next((port.port for port in one.ports or () if port.name == _ADMIN and port.port), ADMIN_PORT)
+        for endpoint in one.endpoints or ():
+            address = next(iter(endpoint.addresses or ()), "")
+            pod = endpoint.target_ref.name if endpoint.target_ref else None
+            if _is_ready(endpoint):
+                with suppress(ValueError):
+                    pods.setdefault(pod or address, Endpoint(parse_address(address), port))
+    return tuple(pods.values())
+
+
+def _slices(requests: Requests, ref: ObjectRef) -> tuple[EndpointSlice, ...] | None:
+    request = slices_request(ref)
+    listed = requests.list(ENDPOINT_SLICE, request.namespace, label_selector=request.label_selector)
+    return listed if isinstance(listed, tuple) else None
+
+
+def _is_ready(endpoint: SliceEndpoint) -> bool:
+    return endpoint.conditions is None or endpoint.conditions.ready is not False
 
 
 def _loops(requests: Requests, service: Service, ref: ObjectRef, cluster_dns: Collection[str]) -> Iterator[str]:

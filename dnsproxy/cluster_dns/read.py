@@ -14,7 +14,7 @@ import trio
 
 from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.found import Found, ServiceRef
-from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
+from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own, pods_of, slices_request
 from dnsproxy.cluster_dns.requests import SERVICE, Answer, Denied, Request, Unreadable
 from sidecar.kubernetes import objects
 from sidecar.kubernetes.config import find_cluster
@@ -122,6 +122,13 @@ async def read_own_addresses(client: ApiClient, ref: ObjectRef) -> tuple[Endpoin
     """The addresses of dnsproxy's Service; none if it does not exist or may not be read. Raises StartError."""
     request = Request(SERVICE, ref.namespace, ref.name)
     return find_own(await gather(client, lambda answers: () if request in answers else (request,)), ref).endpoints
+
+
+async def read_own_pods(client: ApiClient, ref: ObjectRef) -> tuple[Endpoint, ...]:
+    """The admin ports of dnsproxy's ready pods; none if they may not be listed. Raises StartError."""
+    request = slices_request(ref)
+    listed = (await gather(client, lambda answers: () if request in answers else (request,)))[request]
+    return pods_of(listed) if isinstance(listed, tuple) else ()
 
 
 async def read_own(

@@ -149,7 +149,8 @@ def _run_options(command: Decorated) -> Decorated:
 @click.option(
     "--from",
     type=EndpointType(),
-    help="The admin port of a running dnsproxy, whose table gives the zones in place of the hosts of all Ingresses.",
+    help="The admin port of a running dnsproxy, whose table gives the zones.  [default: the ready pods of --service; "
+    "if none can be asked, the hosts of all Ingresses]",
 )
 @click.option(
     "--accept-upstreams",

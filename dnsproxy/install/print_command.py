@@ -59,6 +59,8 @@ def _notes(seen: Survey) -> Iterator[str]:
 def _tell(printed: Printed, seen: Survey, notes: list[str]) -> None:
     for note in notes:
         click.echo(f"Note: {one_line(note)}", err=True)
+    for note in seen.notes:
+        click.echo(f"Note: {one_line(note)}", err=True)
     if seen.zones_from:
         click.echo(f"zones: {', '.join(map(one_line, seen.zones))} (from {one_line(seen.zones_from)})", err=True)
     click.echo(f"goes into: {one_line(printed.where)}", err=True)

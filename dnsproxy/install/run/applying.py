@@ -93,6 +93,7 @@ def plan_survey(seen: Survey, request: InstallRequest) -> Planned:
         check_ready(seen.own)
         notes += notes_on_readiness(seen.own)
         addresses = seen.own.stanza_addresses
+    notes += seen.notes
     if seen.choice.method is Method.PRINT:
         raise ChangeRefused(seen.choice.why, "print it for the owner: dnsproxy install --method print")
     wanted = Wanted(addresses, seen.zones)

@@ -1,4 +1,4 @@
-"""Live hostnames: those of the cluster's Ingresses, or of the table of a running dnsproxy.
+"""Live hostnames and their zones: those of dnsproxy's own table, or else of the cluster's Ingresses.
 
 The law: they are read when they are needed, and never more than once for one plan or report.
 """
@@ -6,13 +6,16 @@ The law: they are read when they are needed, and never more than once for one pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.admin.listing import parse_listing
 from dnsproxy.cluster_dns.read import gather
 from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
+from dnsproxy.dns.names import is_within
 from dnsproxy.install.change.coverage import Coverage, find_coverage
 from dnsproxy.install.change.ingress_hosts import hosts_of
+from dnsproxy.install.run.own_zones import OwnZones, ZonesReader
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.structs.network import Ingress
@@ -20,7 +23,21 @@ from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 
+OWN_TABLE: Final = "the table of dnsproxy"
 ALL_INGRESSES: Final = Request(INGRESS, "")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundZones:
+    """The zones that are wanted, or hostnames in them."""
+
+    wanted: tuple[str, ...]
+    source: str
+    """For messages."""
+    doubt: str = ""
+    """Why zones may be missing; empty if another zone is not wanted."""
+    note: str = ""
+    """What a user should know about the source; empty if there is nothing."""
 
 
 class HostsDenied(StartError):
@@ -47,17 +64,41 @@ async def read_hostnames(client: ApiClient, admin: Endpoint | None) -> tuple[Ite
     return hosts_of(ingresses), "the hosts of the cluster's Ingresses"
 
 
+async def read_zones(
+    client: ApiClient, admin: Endpoint | None, pods: Sequence[Endpoint], reader: ZonesReader
+) -> FoundZones:
+    """The wanted zones, of the first source that answers: `admin`, the pods, the Ingresses. Raises StartError."""
+    asked = (admin,) if admin is not None else tuple(pods)
+    own = await reader.read(asked)
+    if own.answered:
+        source = f"the table of the dnsproxy at {admin}" if admin is not None else OWN_TABLE
+        return FoundZones(own.zones, source, own.doubt)
+    hostnames, source = await read_hostnames(client, admin)
+    if admin is not None or not pods:
+        return FoundZones(tuple(hostnames), source)
+    note = f"no dnsproxy gave its zones, so those of Gateways, Services and static names are missing: {own.doubt}"
+    return FoundZones(tuple(hostnames), source, own.doubt, f"{note}; --from names an admin port that answers here")
+
+
 async def read_coverage(
     client: ApiClient,
     admin: Endpoint | None,
     served: Sequence[str],
     *,
+    pods: Sequence[Endpoint] = (),
     within: Sequence[str] = (),
     chosen: bool = False,
 ) -> Coverage:
     """The live hostnames outside the zones `served`; if they cannot be read, the coverage has the reason."""
+    own = await ZonesReader().read(pods) if admin is None else OwnZones()
+    # With a narrower zone in the stanza, a zone does not tell which of its names are outside; the hosts do.
+    zones = [zone for zone in own.zones if not any(is_within(one.removesuffix("."), zone) for one in served)]
     try:
         hostnames, source = await read_hostnames(client, admin)
     except StartError as error:
-        return Coverage(unknown=str(error))
+        if not own.answered:
+            return Coverage(unknown=str(error))
+        hostnames, source = (), ""
+    if own.answered:
+        hostnames, source = [*hostnames, *zones], " and ".join(filter(None, (OWN_TABLE, source)))
     return find_coverage(served, hostnames, source, within=within, chosen=chosen)

@@ -13,7 +13,7 @@ from dnsproxy.cluster_dns.method_choice import choose_method
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.probe_results import places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
-from dnsproxy.cluster_dns.read import discover, load_client, read_own_addresses
+from dnsproxy.cluster_dns.read import discover, load_client, read_own_addresses, read_own_pods
 from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.coverage import Coverage, judge_coverage, serves_every_name
@@ -69,7 +69,8 @@ async def _read_coverage(
     if not traces or serves_every_name(served):
         return Coverage()
     chosen = not any(choose_method(found, trace.method).needs_zones for trace in traces)
-    coverage = await read_coverage(client, request.admin, served, within=request.zones, chosen=chosen)
+    pods = () if request.admin else await read_own_pods(client, request.own)
+    coverage = await read_coverage(client, request.admin, served, pods=pods, within=request.zones, chosen=chosen)
     return (
         coverage if chosen or not coverage.zones else judge_coverage(coverage, _zones_planned(found, traces, coverage))
     )

@@ -14,8 +14,11 @@ from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.cluster_dns.read import discover, read_own
 from dnsproxy.cluster_dns.requests import Request
-from dnsproxy.hostnames.registrable import registrable_zones
-from dnsproxy.install.run.live_hostnames import ALL_INGRESSES, HostsDenied, read_hostnames
+from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.corefile.model import listed
+from dnsproxy.install.change.zone_choice import MOST_ZONES, choose_zones
+from dnsproxy.install.run.live_hostnames import ALL_INGRESSES, FoundZones, HostsDenied, read_zones
+from dnsproxy.install.run.own_zones import ZonesReader
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
@@ -53,6 +56,17 @@ class Survey:
     """The source of the zones, for messages; empty if the user named them, or none are needed."""
     asked: tuple[Request, ...]
     """All requests to the API server."""
+    named: tuple[str, ...] = ()
+    """The zones that dnsproxy's pods, or another source, named."""
+    asked_pods: tuple[Endpoint, ...] = ()
+    """The admin ports that were asked for zones."""
+    notes: tuple[str, ...] = ()
+    """What a user should know about the zones."""
+
+    @property
+    def followed_pods(self) -> tuple[Endpoint, ...]:
+        """The admin ports whose zones have to be followed; none if no zones are needed, or a user named them."""
+        return self.asked_pods if self.zones_from else ()
 
     @property
     def cluster_dns(self) -> tuple[str, ...]:
@@ -60,22 +74,31 @@ class Survey:
         return self.found.addresses
 
 
-async def survey(client: ApiClient, request: InstallRequest) -> Survey:
+async def survey(client: ApiClient, request: InstallRequest, reader: ZonesReader | None = None) -> Survey:
     """Everything that an install for this request depends on. Raises StartError with status 3."""
     found = await discover(client, request.where)
     choice = choose_method(found, request.method)
     own = None if request.addresses else await read_own(client, request.own, found.addresses)
     asked = [*found.asked, *(own.asked if own else ())]
-    zones, zones_from = request.zones, ""
-    if not zones and _needs_zones(found, choice):
-        try:
-            hostnames, zones_from = await read_hostnames(client, request.admin)
-        except HostsDenied as error:
+    if request.zones or not _needs_zones(found, choice):
+        return Survey(found, choice, own, request.zones, "", tuple(asked))
+    standing = [zone for trace in find_traces(found) for zone in trace.zones]
+    pods = (request.admin,) if request.admin else own.pods if own else ()
+    try:
+        wanted = await read_zones(client, request.admin, pods, reader or ZonesReader())
+    except HostsDenied as error:
+        if not pods or not standing:
             text = f"zones have to be named, and {error}; name them with --zone"
             raise StartError(text, status=ExitStatus.UNKNOWN) from None
-        zones = registrable_zones(hostnames)
-        asked += [] if request.admin else [ALL_INGRESSES]
-    return Survey(found, choice, own, zones, zones_from, tuple(asked))
+        wanted = FoundZones((), "the stanza itself", str(error), f"no dnsproxy gave its zones, and {error}")
+    asked += [] if request.admin else [ALL_INGRESSES]
+    chosen = choose_zones(wanted.wanted, standing, complete=not wanted.doubt)
+    notes = [wanted.note] if wanted.note else []
+    if chosen.kept:
+        notes.append(f"kept, because zones may be missing ({wanted.doubt}): {listed(chosen.kept)}")
+    if chosen.left_out:
+        notes.append(f"left out beyond {MOST_ZONES} zones: {listed(chosen.left_out)}; name zones with --zone")
+    return Survey(found, choice, own, chosen.zones, wanted.source, tuple(asked), wanted.wanted, pods, tuple(notes))
 
 
 def _needs_zones(found: Found, choice: Choice) -> bool:

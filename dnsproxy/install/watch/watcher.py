@@ -23,6 +23,7 @@ from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.report import event_reasons
 from dnsproxy.install.run.applying import Changed, Planned, plan_survey, try_planned, write
 from dnsproxy.install.run.live_hostnames import read_coverage
+from dnsproxy.install.run.own_zones import ZonesReader
 from dnsproxy.install.run.survey import InstallRequest, Survey, survey
 from dnsproxy.install.run.upstream_comparison import compare_upstreams
 from dnsproxy.install.watch.followers import Followers
@@ -44,6 +45,7 @@ from dnsproxy.install.watch.state_machine import (
     watch_step,
 )
 from dnsproxy.install.watch.watcher_status import WatchStatus
+from dnsproxy.install.watch.zone_follower import ZoneFollower
 from sidecar.kubernetes.events.event import About, Reason
 from sidecar.kubernetes.events.recorder import EventRecorder
 from sidecar.kubernetes.http import ApiClient
@@ -78,6 +80,8 @@ class Watcher:
         self._planned: Planned | None = None
         self._tried: list[tuple[str, tuple[Entry, ...]]] = []
         self._compared = ""
+        self._reader = ZonesReader()
+        self._zones = ZoneFollower(self._reader, self._on_change)
         self._wake = trio.Event()
         self._stands = trio.Event()
 
@@ -86,6 +90,7 @@ class Watcher:
         async with trio.open_nursery() as nursery:
             followers = Followers(self._client, nursery, self._on_change)
             nursery.start_soon(self._recorder.run)
+            nursery.start_soon(self._zones.run)
             if self._seconds:
                 nursery.start_soon(self._check_loaded)
             while True:
@@ -114,8 +119,9 @@ class Watcher:
 
     async def _look(self, followers: Followers) -> Event:
         try:
-            seen = await survey(self._client, self._request)
+            seen = await survey(self._client, self._request, self._reader)
             followers.want(seen.asked)
+            self._zones.follow(seen.followed_pods, seen.named)
             self._about = _about(seen) or self._own
             planned = plan_survey(seen, self._request)
             await self._try(planned)
@@ -128,11 +134,13 @@ class Watcher:
         self._status.target = str(planned.choice.target or "")
         self._status.zones = ", ".join(planned.edits.zones) + (f" (from {seen.zones_from})" if seen.zones_from else "")
         await self._compare_zones(planned)
-        first, self._planned = self._planned is None, planned
-        if first:
+        before, self._planned = self._planned, planned
+        if before is None:
             _log_plan(planned)
-        found = Drifted if planned.edits.changed else InPlace
-        return found(_wanted(planned), self._about.uid if self._about else "")
+        uid = self._about.uid if self._about else ""
+        if not planned.edits.changed:
+            return InPlace(_wanted(planned), uid)
+        return Drifted(_wanted(planned), uid, grows=before is not None and _grows(before, planned))
 
     async def _compare_zones(self, planned: Planned) -> None:
         """Zones that a user named stay as they are, so the hostnames outside them are reported."""
@@ -256,6 +264,14 @@ def _read(asked: Sequence[ProbeResult]) -> bool | None:
     """Whether all answers show the stanza; silent servers are ignored, None if all are silent."""
     states = {one.state for one in asked} - {Presence.SILENT}
     return states == {Presence.YES} if states else None
+
+
+def _grows(before: Planned, planned: Planned) -> bool:
+    """Whether the stanza stands as planned before, and only zones are to be added."""
+    zones, wanted = set(before.edits.zones), planned.wanted
+    standing = {zone.removesuffix(".") for trace in find_traces(planned.found) for zone in trace.zones}
+    same = before.wanted is not None and wanted is not None and before.wanted.addresses == wanted.addresses
+    return same and before.choice.target == planned.choice.target and standing == zones < set(planned.edits.zones)
 
 
 def _wanted(planned: Planned) -> str:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.install.watch.state_machine import (
     GAP,
+    GROWTH_GAP,
     HEARTBEAT,
     HELD_GAP,
     HELD_HEARTBEAT,
@@ -222,3 +223,22 @@ def test_who_undoes_everything_is_not_fought(stands: list[float], draw: float) -
                 state, action = watch_step(state, Drifted("a"), now, draw)
     for first, later in zip(writes, writes[FREE + 8 :], strict=False):
         assert later - first >= LONGEST
+
+
+def test_zones_that_are_added_are_written_at_once_and_then_some_seconds_apart_and_never_count_as_undone() -> None:
+    """Each write reloads CoreDNS; and a stanza that grows often is undone by nobody."""
+    now, state, writes = NOW, LOOKING, []
+    for number in range(60):
+        looking = replace(state, running=Action.LOOK)
+        state, action = watch_step(looking, Drifted(f"{number}", grows=True), now, 0.5)
+        if action is Action.WRITE:
+            writes.append(now)
+            state, _ = watch_step(state, Written(), now, 0.5)
+            state, _ = watch_step(replace(state, running=Action.LOOK), InPlace(f"{number}"), now, 0.5)
+        else:
+            assert state.look_at == writes[-1] + GROWTH_GAP
+        assert state.standing is not Standing.UNDONE
+        now += 1
+    assert writes[0] == NOW
+    assert [after - before for before, after in pairwise(writes)] == [GROWTH_GAP] * 11
+    assert (state.undone, state.held) == (0, 0)
