@@ -12,7 +12,7 @@ from typing import Any, Final
 from dnsproxy.cluster_dns.kube_dns import STUB_DOMAINS, UPSTREAMS, Nameservers, Zones, parse_value
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.traces import ANNOTATION
-from dnsproxy.corefile.cluster_zones import cluster_zones
+from dnsproxy.corefile.cluster_zones import ClusterZones, cluster_zones
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.upstream_routes import Routes, find_upstream_routes, routes_of_stub_domains
@@ -51,8 +51,8 @@ def read_routes(ref: ObjectRef, found: ConfigMap | Unreadable | None) -> Routes:
     return routes_of_stub_domains(zones, upstreams, ours=annotations.get(ANNOTATION, "").split())
 
 
-def read_cluster_domains(found: ConfigMap | Unreadable | None) -> tuple[str, ...] | None:
-    """The cluster domains that the Corefile of a ConfigMap serves; None if it has no Corefile that can be read."""
+def read_cluster_domains(found: ConfigMap | Unreadable | None) -> ClusterZones | None:
+    """The cluster domains that the Corefile of a ConfigMap names; None if it has no Corefile that can be read."""
     data = found.data if isinstance(found, ConfigMap) else None
     try:
         return cluster_zones(parse_corefile(data[COREFILE])) if data and COREFILE in data else None

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import structlog
 
+from dnsproxy.corefile.cluster_zones import ClusterZones
 from dnsproxy.forward.resolv_conf import find_cluster_domain
-from dnsproxy.hostnames.cluster_domains import ClusterDomains
+from dnsproxy.hostnames.cluster_domains import USUAL, ClusterDomains
 from dnsproxy.hostnames.keeper import TableKeeper
 
 
@@ -29,9 +30,10 @@ class GuardedDomains:
         self._search, self.domains = search, replace(self.domains, search=(found,) if found else ())
         self._guard()
 
-    def use_corefile(self, domains: tuple[str, ...]) -> None:
-        """Set the cluster domains of the Corefile."""
-        self.domains = replace(self.domains, corefile=domains)
+    def use_corefile(self, found: ClusterZones) -> None:
+        """Set the cluster domains of the Corefile; if it may hide some, the last and the usual ones are guarded too."""
+        hidden = () if found.complete else (*self.domains.corefile, *USUAL)
+        self.domains = replace(self.domains, corefile=tuple(dict.fromkeys((*found.zones, *hidden))))
         self._guard()
 
     def _guard(self) -> None:

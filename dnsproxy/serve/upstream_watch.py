@@ -16,6 +16,7 @@ import trio
 
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.upstream_config import NoUpstreams, config_map_collection, read_cluster_domains, read_routes
+from dnsproxy.corefile.cluster_zones import ClusterZones
 from dnsproxy.corefile.upstream_routes import Routes, seen_from
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.serve.upstream_choice import choose_upstreams, describe_routes, describe_upstreams
@@ -48,7 +49,7 @@ class UpstreamWatch:
         node: ForwardSettings,
         apply: Apply,
         on_synced: Callable[[], None] = lambda: None,
-        on_domains: Callable[[tuple[str, ...]], None] = lambda _: None,
+        on_domains: Callable[[ClusterZones], None] = lambda _: None,
     ) -> None:
         self.status = FollowerStatus(f"ConfigMap {ref}")
         self.routes: Routes = ()
@@ -58,6 +59,7 @@ class UpstreamWatch:
         self._apply = apply
         self._on_synced = on_synced
         self._on_domains = on_domains
+        self._domains = ClusterZones((), complete=False)
         self._listening: Collection[Endpoint] = ()
         self._used: ForwardSettings | None = None
         self._fault = ""
@@ -79,12 +81,16 @@ class UpstreamWatch:
     @property
     def saved(self) -> SavedUpstreams | None:
         """The last good upstreams for a snapshot."""
-        return SavedUpstreams(str(self._ref), self.routes) if self.routes else None
+        if not self.routes:
+            return None
+        return SavedUpstreams(str(self._ref), self.routes, self._domains.zones, all_domains=self._domains.complete)
 
     def restore(self, saved: SavedUpstreams | None) -> None:
         """Use the upstreams of a snapshot until the ConfigMap is read."""
         if saved is not None and saved.config_map == str(self._ref):
             self.routes = saved.routes
+            self._domains = ClusterZones(saved.domains, complete=saved.all_domains)
+            self._on_domains(self._domains)
         self._use()
 
     def set_node(self, node: ForwardSettings) -> None:
@@ -125,6 +131,7 @@ class UpstreamWatch:
         self._was_read = True
         domains = read_cluster_domains(changes[str(self._ref)])
         if domains is not None:
+            self._domains = domains
             self._on_domains(domains)
         try:
             routes = seen_from(self._listening, read_routes(self._ref, changes[str(self._ref)]))

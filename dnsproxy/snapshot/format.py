@@ -60,6 +60,10 @@ class SavedUpstreams(msgspec.Struct, frozen=True):
     config_map: str
     """`NAMESPACE/NAME`."""
     routes: tuple[UpstreamRoute, ...]
+    domains: tuple[str, ...] = ()
+    """The cluster domains that its Corefile names."""
+    all_domains: bool = False
+    """Whether there are no others."""
 
 
 class SavedRights(msgspec.Struct, frozen=True):

@@ -38,7 +38,9 @@ def kustomization(stage: Stage, name: str, *components: str) -> Path:
 
 def under_load(stage: Stage, what: str, *words: str, act: Callable[[], None]) -> dict[str, int]:
     """The counts of load.py in the client's pod, from before an action until after it."""
-    stop, begun = f"/tmp/stop-{what}", f"/tmp/begun-{what}"  # noqa: S108  # in a pod
+    # The pod keeps the files of an earlier load.
+    run = f"{what}-{time.monotonic_ns()}"
+    stop, begun = f"/tmp/stop-{run}", f"/tmp/begun-{run}"  # noqa: S108  # in a pod
     command = f"touch {begun}; exec python3 /client/load.py {' '.join([what, stop, *words])}"
     with ThreadPoolExecutor(1) as pool:
         load = pool.submit(stage.client, "sh", "-c", command)

@@ -38,8 +38,6 @@ get services any in switchback
 patch services any in switchback
 update services any in switchback
 patch services/status any in switchback
-create endpointslices in switchback
-patch endpointslices any in switchback
 delete endpointslices any in switchback
 patch nodes any
 patch nodes/status any

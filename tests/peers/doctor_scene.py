@@ -179,7 +179,7 @@ def make_objects(api: ApiServer, port: int, own_port: int, relay_ports: Sequence
     names = ("relay", "relay-astray")
     for name, address, relay_port in zip(names, (RELAY, ASTRAY), relay_ports, strict=True):
         create_service(api, "switchback", name, address, [{"name": "http", "port": relay_port}])
-        create_slice(api, "switchback", name, "10.244.0.6")
+        create_slice(api, "switchback", name, "10.244.0.6", [{"name": "http", "port": relay_port}])
     create_slice(api, "switchback", "dnsproxy", "10.244.0.5")
     create_deployment(api, "switchback", "dnsproxy", ["dnsproxy", "serve", "--upstream", "192.0.2.53"])
     route = f"{port}=controller.ingress-nginx.svc:{port}"
@@ -223,11 +223,14 @@ def create_service(  # one row of a table of Services
         api.request("PATCH", f"{path}/{name}/status", status, content_type=MERGE)
 
 
-def create_slice(api: ApiServer, namespace: str, service: str, address: str) -> None:
+def create_slice(
+    api: ApiServer, namespace: str, service: str, address: str, ports: Sequence[Mapping[str, Any]] = ()
+) -> None:
     labels = {"kubernetes.io/service-name": service}
     endpoints = [{"addresses": [address], "conditions": {"ready": True}}]
-    one = {"metadata": {"name": service, "labels": labels}, "addressType": "IPv4", "endpoints": endpoints, "ports": []}
-    api.request("POST", f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices", one)
+    one = {"metadata": {"name": service, "labels": labels}, "addressType": "IPv4", "endpoints": endpoints}
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+    api.request("POST", path, {**one, "ports": list(ports)})
 
 
 def create_deployment(

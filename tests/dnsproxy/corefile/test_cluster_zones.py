@@ -65,4 +65,20 @@ import /etc/coredns/custom/*.server
     ],
 )
 def test_the_zones_of_the_plugin_are_the_cluster_domains(text: str, domains: tuple[str, ...]) -> None:
-    assert cluster_zones(parse_corefile(text)) == domains
+    assert cluster_zones(parse_corefile(text)).zones == domains
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        pytest.param(KUBEADM, True, id="kubeadm"),
+        pytest.param(TENANT, True, id="imports beside the plugin"),
+        pytest.param(". {\n forward . 192.0.2.53\n}\n", True, id="without the plugin"),
+        pytest.param(". {\n kubernetes {$DOMAIN} b.test\n}\n", False, id="an environment variable among its zones"),
+        pytest.param("{$ZONE} {\n kubernetes\n}\n", False, id="an environment variable as the block's key"),
+        pytest.param("import /etc/coredns/all\n", False, id="only an imported file"),
+        pytest.param(". {\n import /etc/coredns/parts\n}\n", False, id="an imported file in the block"),
+    ],
+)
+def test_zones_may_be_hidden(text: str, complete: bool) -> None:
+    assert cluster_zones(parse_corefile(text)).complete is complete

@@ -13,6 +13,7 @@ import trio
 from trio.testing import MockClock
 
 from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.corefile.cluster_zones import ClusterZones
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.serve.upstream_watch import UpstreamWatch
@@ -44,7 +45,7 @@ class Watched:
     watch: UpstreamWatch
     used: list[tuple[list[str], str]]
     syncs: list[int] = field(default_factory=list)
-    domains: list[tuple[str, ...]] = field(default_factory=list)
+    domains: list[ClusterZones] = field(default_factory=list)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         while not condition():  # noqa: ASYNC110  # the state of a task, which gives no signal; the clock jumps
@@ -64,7 +65,7 @@ async def watching(
     def apply(settings: ForwardSettings, forwards: str) -> None:
         used.append(([str(one) for one in settings.upstreams], forwards))
 
-    domains: list[tuple[str, ...]] = []
+    domains: list[ClusterZones] = []
     watch = UpstreamWatch(REF, node=NODE, apply=apply, on_synced=lambda: syncs.append(1), on_domains=domains.append)
     watch.restore(saved)
     if listening:
@@ -95,12 +96,17 @@ async def test_the_cluster_domains_are_followed_and_the_last_ones_stay(autojump_
     """Also those of a Corefile whose upstreams cannot be used."""
     api = make_api("forward . 192.0.2.1", "kubernetes a.test in-addr.arpa")
     async with watching(api) as watched:
-        await watched.until(lambda: watched.domains == [("a.test",)])
+        await watched.until(lambda: watched.domains == [ClusterZones(("a.test",))])
         put(api, "kubernetes a.test b.test")
-        await watched.until(lambda: watched.domains[-1] == ("a.test", "b.test"))
+        await watched.until(lambda: watched.domains[-1].zones == ("a.test", "b.test"))
+        await watched.until(lambda: watched.watch.saved is not None)
+        saved = watched.watch.saved
         api.remove("", "configmaps", str(REF))
         await watched.until(lambda: "no such" in watched.watch.notes[0])
         assert len(watched.domains) == 2
+    api.crash()
+    async with watching(api, saved) as watched:
+        assert watched.domains == [ClusterZones(("a.test", "b.test"))], "of the snapshot, before anything is read"
 
 
 @pytest.mark.parametrize(
