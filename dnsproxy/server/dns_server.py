@@ -93,20 +93,25 @@ class DnsServer:
 
     async def _serve_datagrams(self, port: DatagramPort, forwarder: Forwarder) -> None:
         descriptor = port.socket.fileno()
-        left = time.perf_counter()
+        emptied = time.perf_counter()
         while True:
             await trio.lowlevel.wait_readable(descriptor)
-            gap = time.perf_counter() - left
-            # True for each first query after a quiet time, too: one datagram is received alone then.
-            if gap > STALE:
-                await self._catch_up(port, forwarder, gap=gap)
             for _ in range(_ROUNDS):
+                gap = time.perf_counter() - emptied
+                # True for each first query after a quiet time, too: one datagram is received alone then. Asked before
+                # each batch, because a hang begins amid a batch as well.
+                if gap > STALE:
+                    await self._catch_up(port, forwarder, gap=gap)
+                    emptied = time.perf_counter()
                 bodies = port.receive()
+                few = len(bodies) < _FEW
+                if few:
+                    # Before the answers: queries that arrive during a hang amid them wait since now.
+                    emptied = time.perf_counter()
                 if bodies:
                     self._respond_batch(bodies, port, forwarder)
-                if len(bodies) < _FEW:
+                if few:
                     break
-            left = time.perf_counter()
 
     async def _catch_up(self, port: DatagramPort, forwarder: Forwarder, *, gap: float) -> None:
         """Take datagrams one by one until one is not stale."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import resource
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -179,6 +179,31 @@ async def test_after_a_hang_queries_whose_clients_asked_elsewhere_are_not_forwar
         replies = {(await client.recv(512))[1] for _ in range(5 + len(forwarded))}
         assert replies == {*forwarded, *range(100, 105)}
         assert world.server.counters.forward_stale == 5 - len(forwarded)
+
+
+async def test_a_hang_amid_a_batch_counts_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(dns_server, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(AgedPort, "ages", [9.0, 8.0, 0.1])
+
+    class HangingPort(AgedPort):
+        """Hangs for 9 s when it sends its first answers."""
+
+        def send(self, bodies: Sequence[bytes | None]) -> None:
+            nonlocal now
+            if not now:
+                now = 9.0
+                for message in asked:
+                    client._sock.send(message)  # type: ignore[attr-defined]  # the server must not run between them
+            super().send(bodies)
+
+    asked = [query(f"n{number}.example.net", ident=number) for number in range(3)]
+    async with faulty_upstream() as there, running(there.endpoint, port=HangingPort) as world:
+        async with world.client() as client:
+            await client.send(OUR_QUERY)
+            replies = [await client.recv(512) for _ in range(2)]
+        assert [reply[1] for reply in replies] == [OUR_QUERY[1], 2]
+        assert world.server.counters.forward_stale == 2
 
 
 REFLECTORS = (0, 7, 9, 13, 17, 19, 37)
