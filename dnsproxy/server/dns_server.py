@@ -98,10 +98,12 @@ class DnsServer:
             await trio.lowlevel.wait_readable(descriptor)
             for _ in range(_ROUNDS):
                 gap = time.perf_counter() - emptied
-                # True for each first query after a quiet time, too: one datagram is received alone then. Asked before
-                # each batch, because a hang begins amid a batch as well.
+                # Also after a quiet time, and at times under load: one datagram is received alone then. Before each
+                # batch, because a hang may begin amid one.
                 if gap > STALE:
                     await self._catch_up(port, forwarder, gap=gap)
+                    # The rest is not stale. Without this, a queue that load never empties is caught up with before
+                    # each batch.
                     emptied = time.perf_counter()
                 bodies = port.receive()
                 few = len(bodies) < _FEW
