@@ -103,6 +103,14 @@ class Tally:
         """Replies slower than the contract allows; delays of the whole machine are subtracted."""
         return [outcome for outcome in self.outcomes if outcome.seconds > LATE + _PROGRAMS * self.lag]
 
+    def unexpected(self, addresses: set[str]) -> list[str]:
+        """A line for each outcome that is none of these addresses, with its place among the outcomes."""
+        return [
+            f"outcome {number} of {len(self.outcomes)}: {outcome}"
+            for number, outcome in enumerate(self.outcomes)
+            if outcome.said not in addresses
+        ]
+
     def __str__(self) -> str:
         seconds = sorted(outcome.seconds for outcome in self.outcomes)
         return (

@@ -54,6 +54,7 @@ async def during(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
 def check(tally: Tally) -> None:
     """Nothing lost, nothing wrong, nothing late; the server goes on after most of these faults."""
     print(tally)  # noqa: T201  # the count of failures, to be seen with -rP
+    print(*tally.unexpected({RELAY, PUBLIC}), sep="\n")  # noqa: T201  # each with its transport and time
     assert set(tally.said(in_table=False)) == {PUBLIC}
     assert set(tally.said(in_table=True)) <= {RELAY, PUBLIC}
     assert tally.late() == []
