@@ -1,4 +1,4 @@
-"""The annotation that says whose names a Service answers for."""
+"""The annotations of route Services: whose names, which backend, which header."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.kubernetes.route_services import gateway_subject, ingress_class_subject, parse_subjects
+from sidecar.kubernetes.route_services import (
+    HEADERS,
+    EndpointHeaders,
+    PortHeaders,
+    format_endpoint_headers,
+    format_headers,
+    gateway_subject,
+    ingress_class_subject,
+    parse_endpoint_headers,
+    parse_headers,
+    parse_relay_to,
+    parse_subjects,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,3 +60,105 @@ def test_every_subject_can_be_written_and_read(subjects: list[str]) -> None:
 def test_no_text_raises_anything_else(text: str) -> None:
     with suppress(ValueError):
         assert ",".join(parse_subjects(text)).isascii()
+
+
+@pytest.mark.parametrize(
+    ("text", "backend"),
+    [("web/shop", ("web", "shop")), (" a/b ", ("a", "b")), ("0/1", ("0", "1"))],
+    ids=["a Service", "with blanks", "digits"],
+)
+def test_a_backend_is_a_namespace_and_a_name(text: str, backend: tuple[str, str]) -> None:
+    assert parse_relay_to(text) == backend
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "web",
+        "/web",
+        "web/",
+        "a/b/c",
+        "A/b",
+        "a/B",
+        "a/-b",
+        "a/b.c",
+        "a/b:80",
+        "a/" + "b" * 64,
+        "a/b\nc",
+        "service:a/b",
+    ],
+)
+def test_any_other_backend_is_an_error_that_quotes_it(text: str) -> None:
+    with pytest.raises(ValueError, match="is not NAMESPACE/NAME"):
+        parse_relay_to(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "headers"),
+    [
+        pytest.param("v1", PortHeaders("v1"), id="one for all"),
+        pytest.param("none", PortHeaders("none"), id="none"),
+        pytest.param("v2, 22=none", PortHeaders("v2", {22: "none"}), id="another for a port"),
+        pytest.param("22=none,v2", PortHeaders("v2", {22: "none"}), id="in any order"),
+        pytest.param("22=pass", PortHeaders("v1", {22: "pass"}), id="v1 for the rest"),
+    ],
+)
+def test_a_header_is_for_all_ports_or_for_one(text: str, headers: PortHeaders) -> None:
+    assert parse_headers(text) == headers
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ",", "v3", "V1", "v1,v2", "v1,", "22=", "=v1", "0=v1", "65536=v1", "022=v1", "22=none,22=v1", "a=v1",
+     "v1;22=none", "\uff12=v1", "22==v1", "-1=v1"],
+)  # fmt: skip
+def test_any_other_header_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a (header|port)|beside another"):
+        parse_headers(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "headers"),
+    [
+        pytest.param("", {}, id="nothing"),
+        pytest.param("443@10.244.1.7=none", {(443, "10.244.1.7"): "none"}, id="IPv4"),
+        pytest.param("443@2001:DB8:0::7=v2", {(443, "2001:db8::7"): "v2"}, id="IPv6 in another spelling"),
+        pytest.param(
+            "80@10.0.0.1=none, 443@10.0.0.1=none", {(80, "10.0.0.1"): "none", (443, "10.0.0.1"): "none"}, id="two"
+        ),
+    ],
+)
+def test_single_endpoints_take_another_header(text: str, headers: EndpointHeaders) -> None:
+    assert parse_endpoint_headers(text) == headers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [",", "443", "443=none", "10.0.0.1=none", "443@=none", "443@10.0.0.1", "443@10.0.0.1=", "443@10.0.0.256=none",
+     "0@10.0.0.1=none", "443@10.0.0.1=v3", "443@10.0.0.1=v1,443@10.0.0.1=v2", "443@10.0.0.1:80=v1", "443@a=v1"],
+)  # fmt: skip
+def test_any_other_endpoint_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not|twice"):
+        parse_endpoint_headers(text)
+
+
+PORTS = st.integers(1, 65_535)
+
+
+@given(st.sampled_from(HEADERS), st.dictionaries(PORTS, st.sampled_from(HEADERS)))
+def test_all_headers_can_be_written_and_read(default: str, by_port: dict[int, str]) -> None:
+    headers = PortHeaders(default, by_port)
+    assert parse_headers(format_headers(headers)) == headers
+
+
+@given(st.dictionaries(st.tuples(PORTS, st.ip_addresses().map(str)), st.sampled_from(HEADERS)))
+def test_all_headers_of_endpoints_can_be_written_and_read(headers: dict[tuple[int, str], str]) -> None:
+    assert parse_endpoint_headers(format_endpoint_headers(headers)) == headers
+
+
+@given(st.text())
+def test_no_text_of_the_other_annotations_raises_anything_else(text: str) -> None:
+    for parse in (parse_relay_to, parse_headers, parse_endpoint_headers):
+        with suppress(ValueError):
+            parse(text)
