@@ -1,1 +1,1 @@
-"""What the facts about a cluster mean for each ingress class and Gateway, and what has to be written. Pure."""
+"""What the facts about a cluster mean for each ingress class and Gateway: what to write and what to probe. Pure."""

@@ -1,23 +1,29 @@
 """Which Service is behind a subject.
 
-The law: by evidence, in one order: the annotation, an address in the status, the pods of the controller's owner. Never
-by the name of a vendor. Two candidates are none, and both are named.
+The law: by evidence, in one order: the annotation, an address in the status, the owner. Never by the name of a vendor.
+Two candidates are none, and both are named.
 """
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
-from dnsproxy.operate.decide.facts import ControllerService, Facts, Labels, Point, SubjectFacts
+from dnsproxy.doctor.judge.paths import entries_of, normalize_address
+from dnsproxy.doctor.judge.web_ports import web_ports
+from dnsproxy.operate.decide.facts import Facts, ServiceFacts, SubjectFacts
+
+BACKEND: Final = "switchback.dev/backend"
+"""The annotation of an IngressClass or Gateway with the Service of its controller, `NAMESPACE/NAME`."""
+_ADVICE: Final = f"annotate it with {BACKEND}: NAMESPACE/NAME"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """The Service behind a subject, or why it is not known."""
 
-    service: ControllerService | None
+    service: ServiceFacts | None
     evidence: str
 
 
@@ -25,72 +31,64 @@ def find_controller(subject: SubjectFacts, facts: Facts) -> Found:
     """The Service behind a subject, with one line of evidence."""
     found = _by_annotation(subject, facts) or _by_address(subject, facts) or _by_owner(subject, facts)
     if found is None:
-        return Found(
-            None, "no Service has its address or selects its controller; annotate it with switchback.dev/backend"
-        )
-    if found.service is not None and _is_our_relay(found.service, facts):
-        return Found(None, f"{found.service.name} leads to our own relay")
+        return Found(None, f"no Service of type LoadBalancer has an address of its status, or its owner; {_ADVICE}")
+    if found.service is not None and is_our_relay(found.service, facts):
+        return Found(None, f"{found.service.key} is our own relay")
     return found
 
 
 def _by_annotation(subject: SubjectFacts, facts: Facts) -> Found | None:
     if subject.backend is None:
         return None
-    for service in facts.services:
-        if str(service.name) == subject.backend.strip():
-            return Found(service, f"switchback.dev/backend names {service.name}")
-    return Found(None, f"switchback.dev/backend names {subject.backend!r}, and there is no such Service")
+    service = facts.services.get(subject.backend.strip())
+    if service is None:
+        return Found(None, f"{BACKEND} is {subject.backend!a}, and there is no such Service")
+    if service.service.type != "LoadBalancer":
+        return Found(None, f"{BACKEND} names {service.key}, which is no Service of type LoadBalancer")
+    return Found(service, f"{BACKEND} names {service.key}")
 
 
 def _by_address(subject: SubjectFacts, facts: Facts) -> Found | None:
-    wanted = addresses_of(subject.points)
-    having = [one for one in balancers(facts) if wanted & addresses_of(one.points)]
-    return _only(having, "has the address of its status")
+    wanted = set(map(normalize_address, subject.status))
+    having = [one for one in balancers(facts) if wanted.intersection(map(normalize_address, entries_of(one.service)))]
+    # Services on different ports may share an address: those of k3s' klipper-lb have the nodes' addresses.
+    serving = [one for one in having if web_ports(one.service.ports)] or having
+    owned = [one for one in serving if one.owners & subject.owners] or serving
+    return _only(owned, "has an address of its status")
 
 
 def _by_owner(subject: SubjectFacts, facts: Facts) -> Found | None:
-    if not subject.owner_namespace:
-        return None
-    selecting = [
-        one
-        for one in balancers(facts)
-        if one.name.namespace == subject.owner_namespace and selects(one.selector, subject.owner_labels)
-    ]
-    return _only(selecting, f"selects the pods of {subject.controller}")
+    owned = [one for one in balancers(facts) if one.owners & subject.owners and web_ports(one.service.ports)]
+    shared = sorted({owner for one in owned for owner in one.owners & subject.owners})
+    return _only(owned, f"belongs to {', '.join(shared)}, as it does")
 
 
-def _only(candidates: list[ControllerService], evidence: str) -> Found | None:
+def _only(candidates: list[ServiceFacts], evidence: str) -> Found | None:
     if not candidates:
         return None
     if len(candidates) > 1:
-        names = " and ".join(sorted(str(one.name) for one in candidates))
-        return Found(None, f"{names}: each {evidence}; annotate it with switchback.dev/backend")
-    return Found(candidates[0], f"{candidates[0].name} {evidence}")
+        names = " and ".join(sorted(one.key for one in candidates))
+        return Found(None, f"{names}: each {evidence}; {_ADVICE}")
+    return Found(candidates[0], f"{candidates[0].key} {evidence}")
 
 
-def _is_our_relay(service: ControllerService, facts: Facts) -> bool:
-    if service.name.namespace != facts.namespace:
+def is_our_relay(service: ServiceFacts, facts: Facts) -> bool:
+    """Whether a Service leads to our relay: as the backend of a route it would be a loop."""
+    namespace, _, name = service.key.partition("/")
+    if namespace != facts.namespace:
         return False
-    names = {route.name for route in facts.routes if route.relay_to}
-    return service.name.name in names or selects(service.selector, facts.relay_labels)
+    selects = bool(service.selector) and set(service.selector) <= set(facts.relay_selector)
+    return selects or any(route.name == name and route.relay_to for route in facts.routes)
 
 
-def balancers(facts: Facts) -> Iterable[ControllerService]:
+def balancers(facts: Facts) -> Iterator[ServiceFacts]:
     """The Services of type LoadBalancer."""
-    return (one for one in facts.services if one.type == "LoadBalancer")
+    return (one for _, one in sorted(facts.services.items()) if one.service.type == "LoadBalancer")
 
 
-def selects(selector: Labels, labels: Labels) -> bool:
-    """Whether a selector takes pods with these labels; an empty one takes none."""
-    return bool(selector) and set(selector) <= set(labels)
-
-
-def addresses_of(points: Iterable[Point]) -> set[str]:
-    """The IP addresses in one spelling; what is no address is left out."""
-    found = set()
-    for point in points:
-        try:
-            found.add(str(ipaddress.ip_address(point.ip)))
-        except ValueError:
-            continue
-    return found
+def controllers_of(facts: Facts) -> dict[str, ServiceFacts]:
+    """The Services behind those subjects that have hostnames, by key: no other one is ever probed."""
+    found: Iterable[ServiceFacts | None] = (
+        find_controller(one, facts).service for one in facts.subjects if one.hostnames
+    )
+    return {one.key: one for one in found if one is not None}

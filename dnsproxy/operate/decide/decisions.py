@@ -10,30 +10,29 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from dnsproxy.operate.decide.controllers import addresses_of, find_controller
-from dnsproxy.operate.decide.facts import (
-    ControllerService,
-    Facts,
-    Handshake,
-    Point,
-    Reaction,
-    RouteService,
-    Subject,
-    SubjectFacts,
-)
+from dnsproxy.dns.addresses import is_address
+from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit, short_circuit
+from dnsproxy.operate.decide.controllers import find_controller
+from dnsproxy.operate.decide.facts import Facts, Handshake, Route, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.names import service_name
+from dnsproxy.operate.decide.port_headers import Demand, PortState, port_states
+from sidecar.kubernetes.route_services import parse_subjects
 
 FAILURES: Final = 3
 """So many failed handshakes in a row let a subject go."""
+UNKNOWN_PLANE: Final = DataPlane("an unknown data plane", Answer.YES, Answer.UNKNOWN, "it was not read yet")
 
 
 class Verdict(StrEnum):
     """What is done for a subject."""
 
     NOTHING = "nothing"
+    """Pods reach it without us: its names are not claimed."""
     LEAVE_ALONE = "leave alone"
+    """Something is missing to decide, and nothing was decided before: its names are not claimed."""
     RELAY = "relay"
     KEEP = "keep"
+    """Something is missing to decide, and the last decision stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +42,14 @@ class Decision:
     subject: Subject
     verdict: Verdict
     evidence: tuple[str, ...]
-    backend: ControllerService | None = None
+    """Sentences without full stops, the deciding one last; may contain text from the cluster."""
+    backend: ServiceFacts | None = None
+    """The Service of its controller, if it is known."""
+    ports: tuple[PortState, ...] = ()
     steer: bool = False
     """Whether its names are answered with the relay Service; before that, the relay only listens."""
+    waits: bool = False
+    """Whether a user can act on what is missing."""
 
 
 def decide(facts: Facts) -> tuple[Decision, ...]:
@@ -53,69 +57,111 @@ def decide(facts: Facts) -> tuple[Decision, ...]:
     return tuple(_decide_one(one, facts) for one in sorted(facts.subjects, key=lambda one: one.subject))
 
 
-def last_route(subject: Subject, facts: Facts) -> RouteService | None:
+def last_route(subject: Subject, facts: Facts) -> Route | None:
     """The Service that we wrote for a subject: the last decision."""
-    wanted = service_name(subject)
-    return next((one for one in facts.routes if one.ours and one.name == wanted), None)
+    name = service_name(subject)
+    return next((one for one in facts.routes if one.ours and one.name == name), None)
+
+
+def is_steered(subject: Subject, route: Route | None) -> bool:
+    """Whether a route answers for the names of a subject."""
+    return route is not None and str(subject) in _subjects(route)
+
+
+def handshake_of(subject: Subject, relay_to: str, facts: Facts) -> Handshake:
+    """What was seen through the relay to this backend."""
+    found = facts.handshakes.get(subject)
+    return found if found is not None and found.relay_to == relay_to else Handshake(relay_to)
+
+
+def _subjects(route: Route) -> tuple[str, ...]:
+    try:
+        return parse_subjects(route.subjects) if route.subjects else ()
+    except ValueError:
+        return ()
 
 
 def _decide_one(one: SubjectFacts, facts: Facts) -> Decision:
     if not one.hostnames:
         return Decision(one.subject, Verdict.LEAVE_ALONE, ("it has no hostnames",))
-    if _only_hostnames(one.points):
-        return Decision(one.subject, Verdict.NOTHING, ("its status has only hostnames: nothing short-circuits them",))
+    theirs = next((r for r in facts.routes if not r.ours and str(one.subject) in _subjects(r)), None)
+    if theirs is not None:
+        why = f"Service {facts.namespace}/{theirs.name}, which we do not manage, answers for it"
+        return Decision(one.subject, Verdict.LEAVE_ALONE, (why,))
     found = find_controller(one, facts)
     if found.service is None:
-        return _unknown(one, facts, found.evidence)
-    service = found.service
-    if _only_hostnames(service.points):
-        return Decision(
-            one.subject, Verdict.NOTHING, (found.evidence, f"the status of {service.name} has only hostnames")
-        )
-    if not addresses_of(service.points):
-        return _unknown(one, facts, found.evidence, f"the status of {service.name} has no address yet")
-    if all(point.ip_mode == "Proxy" for point in service.points if point.ip):
-        if facts.honours_ip_mode:
-            return Decision(one.subject, Verdict.NOTHING, (found.evidence, f"{service.name} has ipMode Proxy"))
-        if facts.honours_ip_mode is None:
-            missing = "ipMode is Proxy, and nobody knows whether the data plane honours it"
-            return _unknown(one, facts, found.evidence, missing)
-    return _by_reaction(one, service, facts, found.evidence)
+        if one.status and not any(map(is_address, one.status)):
+            text = f"its status has only hostnames ({', '.join(one.status)}): nothing short-circuits them"
+            return Decision(one.subject, Verdict.NOTHING, (text,))
+        return _unknown(one, facts, None, found.evidence)
+    short = short_circuit(found.service.service, facts.plane or UNKNOWN_PLANE)
+    return _by_short_circuit(one, found.service, short, facts, found.evidence)
 
 
-def _by_reaction(one: SubjectFacts, service: ControllerService, facts: Facts, evidence: str) -> Decision:
-    reactions = {port: _reaction(service, port, facts) for port in sorted(set(service.ports))}
-    lines = (evidence, *(f"port {port} {reaction}" for port, reaction in reactions.items()))
-    if not reactions:
-        return _unknown(one, facts, *lines, f"{service.name} has no TCP port")
-    if set(reactions.values()) == {Reaction.PLAIN}:
-        return Decision(one.subject, Verdict.NOTHING, lines)
-    if set(reactions.values()) != {Reaction.HEADER}:
-        return _unknown(one, facts, *lines, "missing: every port with the same, clear reaction")
-    shake = facts.handshakes.get(one.subject, Handshake())
+def _by_short_circuit(
+    one: SubjectFacts, service: ServiceFacts, short: ShortCircuit, facts: Facts, evidence: str
+) -> Decision:
+    lines = (evidence, *short.evidence)
+    if short.empty:
+        return _unknown(one, facts, service, *lines)
+    if short.state is Answer.NO:
+        return Decision(one.subject, Verdict.NOTHING, (*lines, "pods are not short-circuited to it"), service)
+    if short.state is Answer.UNKNOWN:
+        reached = facts.balancers.get(service.key)
+        if reached is None:
+            return _unknown(one, facts, service, *lines, "whether pods are short-circuited to it is not known")
+        if reached:
+            return Decision(one.subject, Verdict.NOTHING, (*lines, "pods reach its load balancer"), service)
+        lines = (*lines, "a bare connection to its load balancer is not answered")
+    return _by_ports(one, service, facts, lines)
+
+
+def _by_ports(one: SubjectFacts, service: ServiceFacts, facts: Facts, lines: tuple[str, ...]) -> Decision:
     last = last_route(one.subject, facts)
-    steered = last is not None and str(one.subject) in last.subjects and last.relay_to == str(service.name)
-    steer = shake.failures < FAILURES if steered else shake.succeeded and not shake.failures
-    return Decision(one.subject, Verdict.RELAY, (*lines, _told(shake)), service, steer)
+    states = port_states(service, facts, last=last)
+    web = [state for state in states if state.tls is not None]
+    lines = (*lines, *(state.evidence for state in states))
+    demands = {state.demand for state in web}
+    if Demand.HEADER in demands:
+        shake = handshake_of(one.subject, service.key, facts)
+        return Decision(one.subject, Verdict.RELAY, (*lines, _told(shake)), service, states, _steers(one, last, shake))
+    if not web:
+        return _unknown(one, facts, service, *lines, "it has no port for HTTP or TLS")
+    if Demand.PLAIN in demands and Demand.UNKNOWN not in demands:
+        return Decision(one.subject, Verdict.NOTHING, (*lines, "pods reach it without the header"), service, states)
+    return _unknown(one, facts, service, *lines, states=states)
 
 
-def _unknown(one: SubjectFacts, facts: Facts, *evidence: str) -> Decision:
-    shake = facts.handshakes.get(one.subject, Handshake())
-    if last_route(one.subject, facts) is None or shake.failures >= FAILURES:
-        return Decision(one.subject, Verdict.LEAVE_ALONE, evidence)
-    return Decision(one.subject, Verdict.KEEP, (*evidence, "the last decision stays"))
+def _steers(one: SubjectFacts, last: Route | None, shake: Handshake) -> bool:
+    if is_steered(one.subject, last) and last is not None and last.relay_to == shake.relay_to:
+        return shake.failures < FAILURES
+    return shake.succeeded and not shake.failures
 
 
-def _reaction(service: ControllerService, port: int, facts: Facts) -> Reaction:
-    probe = facts.probes.get((service.name, port))
-    return Reaction.INCONCLUSIVE if probe is None else probe.reaction
+def _unknown(
+    one: SubjectFacts,
+    facts: Facts,
+    service: ServiceFacts | None,
+    *evidence: str,
+    states: tuple[PortState, ...] = (),
+) -> Decision:
+    last = last_route(one.subject, facts)
+    if last is None or last.released:
+        return Decision(one.subject, Verdict.LEAVE_ALONE, evidence, service, states, waits=True)
+    shake = handshake_of(one.subject, last.relay_to, facts)
+    if shake.failures >= FAILURES:
+        return Decision(one.subject, Verdict.LEAVE_ALONE, (*evidence, _told(shake)), service, states, waits=True)
+    kept = is_steered(one.subject, last)
+    return Decision(
+        one.subject, Verdict.KEEP, (*evidence, "the last decision stays"), service, states, kept, waits=True
+    )
 
 
 def _told(shake: Handshake) -> str:
+    detail = f" ({shake.detail})" if shake.detail else ""
     if shake.failures:
-        return f"{shake.failures} handshakes in a row failed through the relay"
-    return "a handshake through the relay succeeded" if shake.succeeded else "missing: a handshake through the relay"
-
-
-def _only_hostnames(points: tuple[Point, ...]) -> bool:
-    return bool(points) and all(point.hostname and not point.ip for point in points)
+        times = "a handshake" if shake.failures == 1 else f"{shake.failures} handshakes in a row"
+        return f"{times} through the relay failed{detail}"
+    return (
+        f"a handshake through the relay succeeded{detail}" if shake.succeeded else "no handshake through the relay yet"
+    )

@@ -1,31 +1,23 @@
-"""What was read and measured: subjects, controller Services, probes, handshakes, route Services.
+"""Facts: what was read and measured about subjects, controllers' Services, their endpoints, and route Services.
 
-The law: values alone, no judgement. The last decisions are the route Services themselves.
+The law: values alone, no judgement. The last decisions are the route Services themselves. The doctor has the same facts
+about Services and about connections (dnsproxy/doctor/facts).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
-LABEL: Final = "app.kubernetes.io/managed-by"
+from dnsproxy.doctor.facts.model import Service
+from dnsproxy.doctor.judge.header_mode import HeaderMode
+from dnsproxy.doctor.judge.short_circuit import DataPlane
+from sidecar.kubernetes.route_services import gateway_subject, ingress_class_subject, parse_subjects
+from sidecar.values.endpoints import Endpoint
+
 MANAGER: Final = "switchback-operate"
-"""A route Service with this label value is ours; every other one belongs to people."""
-
-Labels = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class ServiceName:
-    """A Service of the cluster."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
+"""A route Service with this value of the label app.kubernetes.io/managed-by is ours; all others belong to people."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -36,16 +28,14 @@ class Subject:
     namespace: str = ""
 
     def __str__(self) -> str:
-        return f"gateway/{self.namespace}/{self.name}" if self.namespace else f"ingressclass/{self.name}"
+        return gateway_subject(self.namespace, self.name) if self.namespace else ingress_class_subject(self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """An entry of `status.loadBalancer.ingress`; an empty mode means VIP."""
-
-    ip: str = ""
-    hostname: str = ""
-    ip_mode: str = ""
+def parse_subject(text: str) -> Subject:
+    """The subject of `ingressclass/NAME` or `gateway/NAMESPACE/NAME`. Raises ValueError."""
+    (subject,) = parse_subjects(text)
+    _, *parts = subject.split("/")
+    return Subject(parts[-1], parts[0] if len(parts) > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,89 +44,87 @@ class SubjectFacts:
 
     subject: Subject
     hostnames: int = 0
-    """How many names its objects have here."""
+    """How many names dnsproxy would answer for it."""
     examples: tuple[str, ...] = ()
+    """Some of these names; wildcards last."""
+    status: tuple[str, ...] = ()
+    """The addresses and hostnames of the load balancers in the statuses of its objects."""
     backend: str | None = None
-    """The annotation `switchback.dev/backend` as it is written."""
-    points: tuple[Point, ...] = ()
-    """The entries in the statuses of its Ingresses, or of its Gateway."""
-    controller: str = ""
-    """`spec.controller` of the class."""
-    owner_namespace: str = ""
-    """Where the owner of that controller is; empty if no owner was found."""
-    owner_labels: Labels = ()
-    """The labels of the owner's pods."""
+    """The annotation `switchback.dev/backend` of the IngressClass or Gateway, as it is written."""
+    owners: frozenset[str] = frozenset()
+    """What owns the IngressClass or Gateway, for display and comparison: `Helm release web/nginx`."""
 
 
 @dataclass(frozen=True, slots=True)
-class ControllerService:
+class ServiceFacts:
     """A Service that a controller may be behind."""
 
-    name: ServiceName
-    type: str = "LoadBalancer"
-    ports: tuple[int, ...] = ()
-    """Its TCP ports."""
-    points: tuple[Point, ...] = ()
-    external_traffic_policy: str = "Cluster"
-    selector: Labels = ()
-    fingerprint: str = ""
-    """Changes with the Service, its pods and their settings."""
+    service: Service
+    selector: tuple[tuple[str, str], ...] = ()
+    """Sorted."""
+    owners: frozenset[str] = frozenset()
+    """As SubjectFacts.owners."""
+    endpoints: Mapping[int, tuple[Endpoint, ...]] | None = None
+    """By port of the Service: where the pods listen that get new connections; None if they were not read yet."""
+
+    @property
+    def key(self) -> str:
+        """`NAMESPACE/NAME`."""
+        return self.service.key
 
 
-class Reaction(StrEnum):
-    """What a port did with a connection that has no PROXY header, and with one that has it."""
-
-    PLAIN = "takes plain connections"
-    HEADER = "demands the header"
-    INCONCLUSIVE = "inconclusive"
+Place = tuple[str, int, Endpoint]
+"""A Service `NAMESPACE/NAME`, one of its ports, and an endpoint of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
-    """The last probe of a controller's port; times in seconds of one clock."""
+class Probed:
+    """What the last probe of a place showed."""
 
-    reaction: Reaction
-    since: float = 0.0
-    failures: int = 0
-    """How many inconclusive probes in a row."""
+    mode: HeaderMode
+    versions: tuple[str, ...] = ()
+    """The versions of the header that it understood: v1, v2."""
+    detail: str = ""
+    """The answers, for people: `plain closed, v1 answered (404)`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """Handshakes through the relay of a subject, end to end."""
+    """Connections through the relay of one subject to its controller, end to end."""
 
+    relay_to: str
+    """The backend, `NAMESPACE/NAME`; what was seen of another one does not count."""
     succeeded: bool = False
-    """Whether one succeeded since the relay Service has its backend."""
+    """Whether one succeeded."""
     failures: int = 0
     """How many failed in a row since the last success."""
+    detail: str = ""
+    """The last answer, for people."""
 
 
 @dataclass(frozen=True, slots=True)
-class RoutePort:
+class ListenPort:
     """A port of a route Service, and where the relay listens for it."""
 
     port: int
-    target_port: int
+    listen: int
 
 
 @dataclass(frozen=True, slots=True)
-class RouteService:
-    """A Service of our namespace with `switchback.dev/relay-to`, or one whose name we might take."""
+class Route:
+    """A Service of our namespace, with the text of its annotations; without `relay_to` it only takes its name."""
 
     name: str
     resource_version: str = ""
-    managed_by: str = ""
+    ours: bool = False
+    """Whether its label says that we manage it."""
     relay_to: str = ""
-    header: str = "v1"
-    subjects: tuple[str, ...] = ()
-    """The annotation `switchback.dev/for`, split."""
-    ports: tuple[RoutePort, ...] = ()
-    selector: Labels = ()
-
-    @property
-    def ours(self) -> bool:
-        """Whether `operate` manages it."""
-        return self.managed_by == MANAGER
+    headers: str = ""
+    endpoint_headers: str = ""
+    subjects: str = ""
+    released: str = ""
+    ports: tuple[ListenPort, ...] = ()
+    selector: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +133,19 @@ class Facts:
 
     namespace: str
     """Ours."""
-    relay_labels: Labels = ()
-    """The labels of our relay's pods."""
+    relay_selector: tuple[tuple[str, str], ...] = ()
+    """The labels by which a Service selects our relay's pods."""
+    relay_endpoints: tuple[str, ...] = ()
+    """The addresses of the relay's ready pods, one for each pod."""
     subjects: tuple[SubjectFacts, ...] = ()
-    services: tuple[ControllerService, ...] = ()
-    honours_ip_mode: bool | None = None
-    """Whether the data plane leaves `ipMode: Proxy` alone; None if nobody knows."""
-    probes: Mapping[tuple[ServiceName, int], Probe] = field(default_factory=dict)
+    services: Mapping[str, ServiceFacts] = field(default_factory=dict)
+    """All Services of type LoadBalancer, and those that an annotation names; by `NAMESPACE/NAME`."""
+    plane: DataPlane | None = None
+    """What carries the connections of pods to Services; None if it was not read."""
+    balancers: Mapping[str, bool] = field(default_factory=dict)
+    """By Service: whether a bare connection from here to its load balancer is answered, where that was tried."""
+    probes: Mapping[Place, Probed] = field(default_factory=dict)
     handshakes: Mapping[Subject, Handshake] = field(default_factory=dict)
-    routes: tuple[RouteService, ...] = ()
-    """Every Service of our namespace, also those without a route: their names are taken."""
+    routes: tuple[Route, ...] = ()
     complete: bool = False
-    """Whether every list was read; otherwise a subject that is missing here may still exist."""
+    """Whether everything was read; otherwise what is missing here may still exist."""

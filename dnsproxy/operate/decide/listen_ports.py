@@ -1,7 +1,7 @@
-"""Where the relay listens for each backend's port.
+"""Where the relay listens for each port of the route Services that we write.
 
-The law: 20000 to 29999, below the node ports and the ephemeral ports; one key keeps its port, and another key, also
-one that people wrote, never has the same.
+The law: 20000 to 29999, below the node ports and the ephemeral ports; a port of a Service keeps its listening port, and
+two never have the same, also not one that people wrote.
 """
 
 from __future__ import annotations
@@ -10,42 +10,38 @@ import hashlib
 from collections.abc import Iterable
 from typing import Final
 
-from dnsproxy.operate.decide.facts import RouteService
+from dnsproxy.operate.decide.facts import Route
 
 FIRST: Final = 20_000
 COUNT: Final = 10_000
 
-Key = tuple[str, int, str]
-"""Backend as NAMESPACE/NAME, its port, the header: routes with one key may share a port."""
+Key = tuple[str, int]
+"""The name of a route Service, and one of its ports."""
 
 
-def choose_ports(needed: set[Key], *, fixed: Iterable[RouteService], ours: Iterable[RouteService]) -> dict[Key, int]:
-    """The listening port of each key; a key is missing if all are taken.
-
-    `fixed` are routes that stay as they are, `ours` those whose ports stay if nothing is in the way.
-    """
-    taken: dict[int, set[Key]] = {}
-    for route in fixed:
-        for one in route.ports:
-            taken.setdefault(one.target_port, set()).add((route.relay_to, one.port, route.header))
-    chosen: dict[Key, int] = {}
-    for route in ours:
-        for one in route.ports:
-            key = (route.relay_to, one.port, route.header)
-            free = taken.get(one.target_port, {key}) == {key} and _in_range(one.target_port)
-            if key in needed and key not in chosen and free:
-                chosen[key] = one.target_port
-                taken[one.target_port] = {key}
-    for key in sorted(needed - chosen.keys()):
-        start = int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:4], "big")
-        for step in range(COUNT):
-            port = FIRST + (start + step) % COUNT
-            if port not in taken:
-                chosen[key] = port
-                taken[port] = {key}
-                break
-    return chosen
+def choose_ports(needed: Iterable[Key], routes: Iterable[Route]) -> dict[Key, int]:
+    """The listening port of each needed key; a key is missing if all are taken. `routes`: those that exist."""
+    wanted = set(needed)
+    kept: dict[Key, int] = {}
+    taken: set[int] = set()
+    # Those of people first: what they wrote stays, and ours move.
+    for route in sorted(routes, key=lambda one: (one.ours, one.name)):
+        for one in route.ports if route.relay_to else ():
+            key = route.name, one.port
+            if route.ours and (key not in wanted or one.listen in taken or not FIRST <= one.listen < FIRST + COUNT):
+                continue
+            taken.add(one.listen)
+            if route.ours:
+                kept[key] = one.listen
+    for key in sorted(wanted - kept.keys()):
+        port = next((port for port in _candidates(key) if port not in taken), None)
+        if port is not None:
+            kept[key] = port
+            taken.add(port)
+    return kept
 
 
-def _in_range(port: int) -> bool:
-    return FIRST <= port < FIRST + COUNT
+def _candidates(key: Key) -> Iterable[int]:
+    """All ports, from one on that is the key's own: the same Service written twice listens at the same ports."""
+    start = int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:4], "big")
+    return (FIRST + (start + step) % COUNT for step in range(COUNT))

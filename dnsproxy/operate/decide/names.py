@@ -1,6 +1,6 @@
 """The name of the relay Service of a subject.
 
-The law: one subject, one name, for ever. A Gateway's name and one that fits no Service carry a hash.
+The law: one subject, one name, for ever. A Gateway's name, and one that is no label, carry a hash.
 """
 
 from __future__ import annotations

@@ -1,42 +1,49 @@
 """Which route Services are created, patched and deleted, so that the cluster has the decisions.
 
-The law: equal state gives no change; a Service without our label is never changed; a name that somebody else has is the
-fault of one subject. Writes are guarded by the resourceVersion that was read.
+The law: equal state gives no change. A Service without our label is never changed; a name that another has is the fault
+of one subject. A Service that no name is answered with any more stays for LINGER, because clients know its address.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from dnsproxy.operate.decide.decisions import Decision, Verdict
-from dnsproxy.operate.decide.facts import LABEL, MANAGER, Facts, RoutePort, RouteService, Subject
+from dnsproxy.operate.decide.facts import Facts, ListenPort, Route, Subject
 from dnsproxy.operate.decide.listen_ports import choose_ports
 from dnsproxy.operate.decide.names import service_name
-from sidecar.kubernetes.route_services import FOR, PROXY_PROTOCOL, RELAY_TO
+from dnsproxy.operate.decide.port_headers import PortState, endpoint_headers, headers_of
+from sidecar.kubernetes.route_services import format_endpoint_headers, format_headers
+
+LINGER: Final = timedelta(minutes=10)
+"""Resolvers forget an answer after seconds; programs that keep addresses, such as a JVM, mostly after minutes."""
+_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
+"""RFC 3339 in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
     """A Service that is not there yet."""
 
-    route: RouteService
+    route: Route
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A Service of ours that becomes another; its `resource_version` has to be the one that was read."""
+    """A Service of ours that becomes another; its resourceVersion has to be the one that was read."""
 
-    route: RouteService
+    before: Route
+    route: Route
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A Service of ours whose subject is not relayed."""
+    """A Service of ours that nobody needs any more; its resourceVersion has to be the one that was read."""
 
-    name: str
-    resource_version: str
+    route: Route
 
 
 Change = Create | Patch | Delete
@@ -46,97 +53,96 @@ Change = Create | Patch | Delete
 class Plan:
     """The changes in the order of their names, and what stops single subjects."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[Change, ...] = ()
     faults: tuple[tuple[Subject, str], ...] = ()
 
 
-def plan(facts: Facts, decisions: Iterable[Decision]) -> Plan:
-    """The changes from the Services that were read to those that are decided."""
+def plan(facts: Facts, decisions: Iterable[Decision], *, now: datetime) -> Plan:
+    """The changes from the Services that were read to those that are decided; `now` in UTC."""
     current = {one.name: one for one in facts.routes}
-    kept: dict[str, Decision] = {}
-    faults = []
-    for decision in sorted(decisions, key=lambda one: one.subject):
-        name = service_name(decision.subject)
-        if decision.verdict not in {Verdict.RELAY, Verdict.KEEP}:
-            continue
-        if (foreign := current.get(name)) is not None and not foreign.ours:
-            faults.append((decision.subject, f"Service {facts.namespace}/{name} is not ours; rename it"))
-        elif name in kept:
-            faults.append((decision.subject, f"{kept[name].subject} has the name {name} already"))
+    named, faults = _by_name(decisions, current, facts.namespace)
+    relayed = {name: one for name, one in named.items() if one.verdict is Verdict.RELAY}
+    listen = choose_ports([(name, state.port) for name, one in relayed.items() for state in one.ports], facts.routes)
+    changes: list[Change] = []
+    for name in sorted({*current, *relayed}):
+        before = current.get(name)
+        if name in relayed:
+            wanted = _wanted(name, relayed[name], before, listen, facts)
+            if wanted is None:
+                faults.append((relayed[name].subject, "the relay has no free port to listen on"))
+            elif before is None:
+                changes.append(Create(wanted))
+            elif before != wanted:
+                changes.append(Patch(before, wanted))
+        elif before is not None and before.ours:
+            changes += _leave(before, named.get(name), facts, now)
+    return Plan(tuple(changes), tuple(sorted(faults)))
+
+
+def _by_name(
+    decisions: Iterable[Decision], current: Mapping[str, Route], namespace: str
+) -> tuple[dict[str, Decision], list[tuple[Subject, str]]]:
+    """The decisions by the name of their Service, without those whose name another Service or subject has."""
+    named: dict[str, Decision] = {}
+    faults: list[tuple[Subject, str]] = []
+    for one in sorted(decisions, key=lambda one: one.subject):
+        name = service_name(one.subject)
+        if name in named:
+            faults.append((one.subject, f"{named[name].subject} has the name {name} already"))
+        elif one.verdict is Verdict.RELAY and name in current and not current[name].ours:
+            faults.append((one.subject, f"Service {namespace}/{name} is there, and we do not manage it; rename it"))
         else:
-            kept[name] = decision
-    wanted, full = _wanted(facts, current, kept)
-    changes = [change for name in sorted({*current, *wanted}) if (change := _change(name, current, wanted)) is not None]
-    removed = _removable(facts, kept, current)
-    changes += [Delete(one.name, one.resource_version) for one in removed]
-    return Plan(tuple(changes), (*faults, *full))
+            named[name] = one
+    return named, faults
 
 
 def _wanted(
-    facts: Facts, current: dict[str, RouteService], kept: dict[str, Decision]
-) -> tuple[dict[str, RouteService], list[tuple[Subject, str]]]:
-    relayed = {name: one for name, one in kept.items() if one.verdict is Verdict.RELAY and one.backend is not None}
-    needed = {
-        (str(one.backend.name), port, "v1") for one in relayed.values() if one.backend for port in one.backend.ports
-    }
-    fixed = [
-        one for one in facts.routes if one.relay_to and one.name not in relayed and (not one.ours or one.name in kept)
-    ]
-    chosen = choose_ports(needed, fixed=fixed, ours=[current[name] for name in sorted(relayed) if name in current])
-    wanted, full = {}, []
-    for name, one in relayed.items():
-        if one.backend is None:
-            continue
-        keys = [(str(one.backend.name), port, "v1") for port in sorted(set(one.backend.ports))]
-        if any(key not in chosen for key in keys):
-            full.append((one.subject, "the relay has no free port to listen on"))
-            continue
-        wanted[name] = RouteService(
-            name=name,
-            resource_version=current[name].resource_version if name in current else "",
-            managed_by=MANAGER,
-            relay_to=str(one.backend.name),
-            subjects=(str(one.subject),) if one.steer else (),
-            ports=tuple(RoutePort(key[1], chosen[key]) for key in keys),
-            selector=tuple(sorted(facts.relay_labels)),
-        )
-    return wanted, full
-
-
-def _change(name: str, current: dict[str, RouteService], wanted: dict[str, RouteService]) -> Change | None:
-    if name not in wanted:
+    name: str, decision: Decision, before: Route | None, listen: dict[tuple[str, int], int], facts: Facts
+) -> Route | None:
+    if any((name, state.port) not in listen for state in decision.ports):
         return None
-    if name not in current:
-        return Create(wanted[name])
-    return Patch(wanted[name]) if current[name] != wanted[name] else None
+    route = Route(
+        name=name,
+        resource_version=before.resource_version if before is not None else "",
+        ours=True,
+        relay_to=decision.backend.key if decision.backend is not None else "",
+        subjects=str(decision.subject) if decision.steer else "",
+        ports=tuple(ListenPort(state.port, listen[name, state.port]) for state in decision.ports),
+        selector=facts.relay_selector,
+    )
+    return _with_headers(route, decision.ports)
 
 
-def _removable(facts: Facts, kept: dict[str, Decision], current: dict[str, RouteService]) -> list[RouteService]:
-    """Ours that nobody needs; while a list is missing, only those of subjects that were read."""
-    known = {service_name(one.subject) for one in facts.subjects}
-    return [
-        one
-        for name, one in sorted(current.items())
-        if one.ours and name not in kept and (facts.complete or name in known)
-    ]
+def _with_headers(route: Route, states: tuple[PortState, ...]) -> Route:
+    exceptions = format_endpoint_headers(endpoint_headers(states))
+    return replace(route, headers=format_headers(headers_of(states)), endpoint_headers=exceptions)
 
 
-def manifest_of(route: RouteService, *, namespace: str) -> dict[str, Any]:
-    """The Service as the API server takes it; both families where the cluster has both."""
-    annotations = {RELAY_TO: route.relay_to, PROXY_PROTOCOL: route.header}
-    if route.subjects:
-        annotations[FOR] = ",".join(route.subjects)
-    ports = [
-        {"name": f"port-{one.port}", "port": one.port, "targetPort": one.target_port, "protocol": "TCP"}
-        for one in route.ports
-    ]
-    metadata: dict[str, Any] = {
-        "name": route.name,
-        "namespace": namespace,
-        "labels": {LABEL: MANAGER},
-        "annotations": annotations,
-    }
-    if route.resource_version:
-        metadata["resourceVersion"] = route.resource_version
-    spec = {"selector": dict(route.selector), "ipFamilyPolicy": "PreferDualStack", "ports": ports}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+def _leave(before: Route, decision: Decision | None, facts: Facts, now: datetime) -> list[Change]:
+    """What becomes of a Service of ours whose subject is not relayed now."""
+    if decision is None and not facts.complete:
+        # Its subject may only be missing in what was read.
+        return []
+    if decision is not None and decision.verdict is Verdict.KEEP:
+        return []
+    since = _parse_time(before.released)
+    if since is None:
+        return [Patch(before, _released(before, decision, now))]
+    return [Delete(before)] if now - since >= LINGER else []
+
+
+def _released(before: Route, decision: Decision | None, now: datetime) -> Route:
+    """The Service without a name: it goes on relaying, with the header that the controller takes now."""
+    after = replace(before, subjects="", released=now.strftime(_TIME))
+    same = decision is not None and decision.backend is not None and decision.backend.key == before.relay_to
+    if decision is None or not same or {one.port for one in before.ports} != {one.port for one in decision.ports}:
+        return after
+    return _with_headers(after, decision.ports)
+
+
+def _parse_time(text: str) -> datetime | None:
+    """The time; None for an empty text, and for one that somebody else wrote, whose wait begins anew."""
+    try:
+        return datetime.strptime(text, _TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None

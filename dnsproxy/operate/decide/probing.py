@@ -1,7 +1,9 @@
-"""Which controller ports may be probed now.
+"""What may be probed now: the endpoints of controllers.
 
-The law: only LoadBalancer Services behind subjects that have hostnames here; each port at most once a minute, spread
-over it; at once when the Service, its pods or their settings changed.
+The law: only endpoints of LoadBalancer Services behind subjects that have hostnames here. An endpoint that was never
+probed is probed at once; after that, each port of a Service at most once a minute, spread over it, one endpoint in
+turn. If an endpoint reacts otherwise than before, the settings have changed: all are probed again, at once and once
+more after SETTLE.
 """
 
 from __future__ import annotations
@@ -9,40 +11,85 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
+from dnsproxy.doctor.judge.web_ports import web_ports
 from dnsproxy.operate.decide.controllers import find_controller
-from dnsproxy.operate.decide.facts import Facts, ServiceName
+from dnsproxy.operate.decide.facts import Facts, Place, ServiceFacts
 
 INTERVAL: Final = 60.0
-"""Seconds between two probes of a port that did not change."""
-
-Port = tuple[ServiceName, int]
+"""Seconds between two probes of a port that shows no change."""
+SPREAD: Final = 30.0
+"""Seconds over which the ports are spread that were probed at once, as at the start."""
+SETTLE: Final = 10.0
+"""Seconds within which all pods of a controller have read changed settings."""
+MOST_AT_ONCE: Final = 8
+"""Endpoints of one port that are probed together: a controller may have a pod on each of a thousand nodes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
-    """When a port was last probed, in seconds of one clock, and what it was then."""
+class LastProbe:
+    """The last probe of a place."""
 
     at: float
-    fingerprint: str
+    """In seconds of one clock."""
+    in_turn: bool = True
+    """Whether it was the regular one of its minute, and not one that was made at once."""
+    changed: bool = False
+    """Whether it reacted otherwise than in the probe before."""
 
 
-def due_ports(facts: Facts, last: Mapping[Port, Probed], *, now: float) -> tuple[Port, ...]:
-    """The ports that may be probed now, in a stable order."""
-    found = [find_controller(one, facts).service for one in facts.subjects if one.hostnames]
-    services = {one.name: one for one in found if one is not None and one.type == "LoadBalancer"}
-    due = []
-    for name, service in sorted(services.items()):
-        for port in sorted(set(service.ports)):
-            before = last.get((name, port))
-            if before is None or before.fingerprint != service.fingerprint or now >= _next(before, name, port):
-                due.append((name, port))
+@dataclass(frozen=True, slots=True)
+class EndpointProbe:
+    """An endpoint to probe, and for which name."""
+
+    place: Place
+    tls: bool
+    hostname: str
+    in_turn: bool
+
+
+def due_probes(facts: Facts, last: Mapping[Place, LastProbe], *, now: float) -> tuple[EndpointProbe, ...]:
+    """The endpoints that may be probed now, in a stable order."""
+    due: list[EndpointProbe] = []
+    for service, hostname in _probed_services(facts):
+        for port, tls in web_ports(service.service.ports):
+            places, in_turn = _due_places(service, port, last, now)
+            due += [EndpointProbe(place, tls, hostname, in_turn) for place in places]
     return tuple(due)
 
 
-def _next(before: Probed, name: ServiceName, port: int) -> float:
-    """A full interval later, and then the port's own second of the minute: at most once a minute, never all at once."""
-    offset = int.from_bytes(hashlib.sha256(f"{name}:{port}".encode()).digest()[:4], "big") % int(INTERVAL)
-    earliest = before.at + INTERVAL
-    return earliest + (offset - earliest) % INTERVAL
+def _probed_services(facts: Facts) -> list[tuple[ServiceFacts, str]]:
+    """The Services behind subjects that have hostnames here, each with one of these names."""
+    found: dict[str, tuple[ServiceFacts, str]] = {}
+    for one in facts.subjects:
+        service = find_controller(one, facts).service if one.hostnames else None
+        if service is not None and one.examples:
+            found.setdefault(service.key, (service, one.examples[0]))
+    return [found[key] for key in sorted(found)]
+
+
+def _due_places(
+    service: ServiceFacts, port: int, last: Mapping[Place, LastProbe], now: float
+) -> tuple[list[Place], bool]:
+    """The places of one port that may be probed, and whether that is its regular probe."""
+    places = [(service.key, port, one) for one in sorted((service.endpoints or {}).get(port, ()), key=str)]
+    known = {place: last[place] for place in places if place in last}
+    changed = max((one.at for one in known.values() if one.changed and one.in_turn), default=-inf)
+    wanted = changed + SETTLE if now >= changed + SETTLE else changed
+    fresh = [one for one in places if one not in known or known[one].at < wanted]
+    if fresh:
+        return fresh[:MOST_AT_ONCE], False
+    if not known:
+        return [], False
+    latest = max(known.values(), key=lambda one: one.at)
+    if now < latest.at + gap(f"{service.key}:{port}", in_turn=latest.in_turn):
+        return [], False
+    return [min(known, key=lambda place: (known[place].at, str(place)))], True
+
+
+def gap(key: str, *, in_turn: bool) -> float:
+    """Seconds until the next regular probe: a minute, and after one that was made at once, the key's own part more."""
+    digest = hashlib.sha256(key.encode()).digest()
+    return INTERVAL if in_turn else INTERVAL + SPREAD * int.from_bytes(digest[:4], "big") / 2**32

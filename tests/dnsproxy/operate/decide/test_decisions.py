@@ -1,164 +1,195 @@
+"""From facts to decisions: each row of the design's table, and its neighbours."""
+
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace as with_fields
 
+from dnsproxy.doctor.facts.model import BalancerAddress, Port
+from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.decisions import Verdict, decide
-from dnsproxy.operate.decide.facts import Facts, Handshake, Point, Probe, Reaction, ServiceName, Subject, SubjectFacts
+from dnsproxy.operate.decide.facts import Facts, Handshake, ListenPort, Route, SubjectFacts
 from tests.dnsproxy.operate.decide.cluster import (
     CLASS,
+    GATEWAY,
+    HONOURS,
     HOSTNAME,
-    NAME,
+    IGNORES,
+    KEY,
     NGINX,
+    PROXY,
     SERVICE,
     SUCCEEDED,
     VIP,
     cluster,
     probes_of,
     route_of,
+    service,
 )
 
-PROXY = (Point(ip="192.0.2.10", ip_mode="Proxy"),)
-SECOND = replace(SERVICE, name=ServiceName("other", "second"))
 STEERED = (route_of(),)
-FAILED = {NGINX: Handshake(succeeded=True, failures=3)}
-MIXED = {(NAME, 80): Probe(Reaction.PLAIN), (NAME, 443): Probe(Reaction.HEADER)}
-GATEWAY = SubjectFacts(Subject("web", "infra"), hostnames=1, points=VIP)
-V6 = (Point(ip="2001:db8::10"),)
+PROXIED, NAMED, EMPTY = service(points=PROXY), service(points=HOSTNAME), service(points=())
+BOTH = service(points=(*VIP, *HOSTNAME))
+V6 = (BalancerAddress("2001:db8::10"),)
+WEB = SubjectFacts(GATEWAY, hostnames=1, examples=("web.example.org",), status=("192.0.2.10",))
+PLAIN = probes_of(mode=HeaderMode.REJECTS)
+THEIRS = Route("mine", "1", relay_to="a/b", subjects="ingressclass/nginx", ports=(ListenPort(443, 9443),))
+SSH = service(ports=(Port(22, "ssh"),))
+
+
+def failed(count: int) -> dict[object, Handshake]:
+    return {NGINX: Handshake(KEY, succeeded=True, failures=count)}
+
 
 Row = tuple[str, Facts, Verdict, bool, str]
-ROWS: Sequence[Row] = [
-    ("demands the header, no handshake", cluster(), Verdict.RELAY, False, "missing: a handshake"),
+ROWS: list[Row] = [
+    ("demands the header, no handshake", cluster(), Verdict.RELAY, False, "no handshake through the relay yet"),
     ("demands the header, handshake", cluster(handshakes={NGINX: SUCCEEDED}), Verdict.RELAY, True, "succeeded"),
-    ("takes plain", cluster(probes=probes_of(Reaction.PLAIN)), Verdict.NOTHING, False, "plain"),
     (
-        "takes plain now, steered",
-        cluster(probes=probes_of(Reaction.PLAIN), routes=STEERED),
+        "handshake with another backend",
+        cluster(handshakes={NGINX: Handshake("a/b", True)}),
+        Verdict.RELAY,
+        False,
+        "yet",
+    ),
+    ("takes plain", cluster(probes=PLAIN), Verdict.NOTHING, False, "pods reach it without the header"),
+    ("takes plain now, steered", cluster(probes=PLAIN, routes=STEERED), Verdict.NOTHING, False, "without the header"),
+    ("takes both", cluster(probes=probes_of(mode=HeaderMode.ACCEPTS)), Verdict.NOTHING, False, "without the header"),
+    ("not probed", cluster(probes={}), Verdict.LEAVE_ALONE, False, "not probed yet"),
+    ("not probed, steered", cluster(probes={}, routes=STEERED), Verdict.KEEP, True, "the last decision stays"),
+    (
+        "not probed, let go",
+        cluster(probes={}, routes=(route_of(steered=False, released="2026-11-01T00:00:00Z"),)),
+        Verdict.LEAVE_ALONE,
+        False,
+        "not probed yet",
+    ),
+    (
+        "one port demands it",
+        cluster(probes=probes_of(p80=HeaderMode.REJECTS)),
+        Verdict.RELAY,
+        False,
+        "port 443 demands",
+    ),
+    ("one port is unclear", cluster(probes=probes_of(p80=HeaderMode.SILENT)), Verdict.RELAY, False, "port 443 demands"),
+    (
+        "one port plain, one dead",
+        cluster(probes=probes_of(mode=HeaderMode.REJECTS, p80=HeaderMode.DEAD)),
         Verdict.NOTHING,
         False,
-        "plain",
+        "port 80 accepts no connection",
     ),
-    ("not probed", cluster(probes={}), Verdict.LEAVE_ALONE, False, "inconclusive"),
-    ("not probed, steered", cluster(probes={}, routes=STEERED), Verdict.KEEP, False, "last decision stays"),
-    ("ports differ", cluster(probes=MIXED), Verdict.LEAVE_ALONE, False, "port 443 demands"),
-    ("ports differ, steered", cluster(probes=MIXED, routes=STEERED), Verdict.KEEP, False, "port 80 takes"),
+    ("dead", cluster(probes=probes_of(mode=HeaderMode.DEAD)), Verdict.LEAVE_ALONE, False, "accepts no connection"),
+    ("dead, steered", cluster(probes=probes_of(mode=HeaderMode.DEAD), routes=STEERED), Verdict.KEEP, True, "stays"),
     (
         "steered, two failures",
-        cluster(routes=STEERED, handshakes={NGINX: Handshake(failures=2)}),
+        cluster(routes=STEERED, handshakes=failed(2)),
         Verdict.RELAY,
         True,
-        "2",
+        "2 handshakes in a row",
     ),
-    ("steered, three failures", cluster(routes=STEERED, handshakes=FAILED), Verdict.RELAY, False, "3 handshakes"),
+    ("steered, three failures", cluster(routes=STEERED, handshakes=failed(3)), Verdict.RELAY, False, "3 handshakes"),
     (
         "unknown, three failures",
-        cluster(probes={}, routes=STEERED, handshakes=FAILED),
+        cluster(probes={}, routes=STEERED, handshakes=failed(3)),
         Verdict.LEAVE_ALONE,
         False,
-        "inc",
+        "3 handshakes",
     ),
-    ("steered, restart without handshakes", cluster(routes=STEERED), Verdict.RELAY, True, "missing"),
+    ("steered, restart without handshakes", cluster(routes=STEERED), Verdict.RELAY, True, "yet"),
     (
         "listens, one failure",
-        cluster(handshakes={NGINX: Handshake(succeeded=True, failures=1)}),
+        cluster(handshakes=failed(1)),
         Verdict.RELAY,
         False,
-        "1",
+        "a handshake through the relay failed",
     ),
-    ("hostname in its status", cluster(replace(CLASS, points=HOSTNAME)), Verdict.NOTHING, False, "hostnames"),
+    ("steered to another Service", cluster(routes=(route_of(to="a/b"),)), Verdict.RELAY, False, "yet"),
     (
-        "became a hostname",
-        cluster(replace(CLASS, points=HOSTNAME), routes=STEERED),
+        "its status is a hostname",
+        cluster(replace(CLASS, status=("lb.example.org",)), NAMED),
         Verdict.NOTHING,
         False,
-        "hostnames",
+        "not short",
     ),
     (
-        "Service has a hostname",
-        cluster(replace(CLASS, backend=str(NAME)), replace(SERVICE, points=HOSTNAME)),
+        "its status is a hostname of no Service",
+        cluster(replace(CLASS, status=("lb.example.org",)), routes=STEERED),
         Verdict.NOTHING,
         False,
-        "hostnames",
+        "only hostnames (lb.example.org)",
     ),
     (
-        "Proxy honoured",
-        cluster(service=replace(SERVICE, points=PROXY), honours_ip_mode=True),
+        "the Service has a hostname",
+        cluster(replace(CLASS, backend=KEY), NAMED, routes=STEERED),
         Verdict.NOTHING,
         False,
-        "ipMode",
+        "short",
     ),
+    ("the Service has both", cluster(CLASS, BOTH), Verdict.RELAY, False, "demands the PROXY header"),
     (
-        "Proxy not honoured",
-        cluster(service=replace(SERVICE, points=PROXY), honours_ip_mode=False),
-        Verdict.RELAY,
-        False,
-        "demands",
-    ),
-    (
-        "Proxy, plane unknown",
-        cluster(service=replace(SERVICE, points=PROXY)),
+        "no address yet",
+        cluster(replace(CLASS, backend=KEY), EMPTY),
         Verdict.LEAVE_ALONE,
         False,
-        "nobody knows",
+        "no load balancer address",
+    ),
+    ("no address, steered", cluster(replace(CLASS, backend=KEY), EMPTY, routes=STEERED), Verdict.KEEP, True, "stays"),
+    ("Proxy honoured", cluster(CLASS, PROXIED, routes=STEERED), Verdict.NOTHING, False, "not short-circuited"),
+    ("Proxy ignored", cluster(CLASS, PROXIED, plane=IGNORES), Verdict.RELAY, False, "demands the PROXY header"),
+    ("Proxy, plane unknown", cluster(CLASS, PROXIED, plane=None), Verdict.LEAVE_ALONE, False, "is not known"),
+    ("Proxy, plane unknown, steered", cluster(CLASS, PROXIED, plane=None, routes=STEERED), Verdict.KEEP, True, "stays"),
+    (
+        "Proxy, plane unknown, reached",
+        cluster(CLASS, PROXIED, plane=None, balancers={KEY: True}),
+        Verdict.NOTHING,
+        False,
+        "pods reach its load balancer",
     ),
     (
-        "one of two Proxy",
-        cluster(service=replace(SERVICE, points=(*PROXY, *V6)), honours_ip_mode=True),
+        "Proxy, plane unknown, not reached",
+        cluster(CLASS, PROXIED, plane=None, balancers={KEY: False}),
         Verdict.RELAY,
         False,
-        "demands",
+        "is not answered",
     ),
+    ("one of two Proxy", cluster(CLASS, service(points=(*PROXY, *V6)), plane=HONOURS), Verdict.RELAY, False, "demands"),
     ("no hostnames", cluster(replace(CLASS, hostnames=0), routes=STEERED), Verdict.LEAVE_ALONE, False, "no hostnames"),
-    ("no status", cluster(replace(CLASS, points=())), Verdict.LEAVE_ALONE, False, "annotate"),
-    ("no status, steered", cluster(replace(CLASS, points=()), routes=STEERED), Verdict.KEEP, False, "annotate"),
-    ("two candidates", cluster(services=(SERVICE, SECOND)), Verdict.LEAVE_ALONE, False, f"{NAME} and other/second"),
-    ("annotated nowhere", cluster(replace(CLASS, backend="no/where")), Verdict.LEAVE_ALONE, False, "no such Service"),
-    ("annotated badly", cluster(replace(CLASS, backend="???")), Verdict.LEAVE_ALONE, False, "no such Service"),
+    ("no Service", cluster(replace(CLASS, status=())), Verdict.LEAVE_ALONE, False, "annotate it"),
+    ("no Service, steered", cluster(replace(CLASS, status=()), routes=STEERED), Verdict.KEEP, True, "annotate it"),
+    ("no web port", cluster(CLASS, SSH), Verdict.LEAVE_ALONE, False, "no port for HTTP or TLS"),
     (
-        "annotated, two candidates",
-        cluster(
-            replace(CLASS, backend="other/second"),
-            services=(SERVICE, SECOND),
-            probes=probes_of(Reaction.PLAIN, SECOND.name),
-        ),
-        Verdict.NOTHING,
-        False,
-        "names other/second",
-    ),
-    (
-        "owner's pods",
-        cluster(replace(CLASS, points=(), owner_namespace="ingress-nginx", owner_labels=(("app", "nginx"),))),
-        Verdict.RELAY,
-        False,
-        "selects the pods",
-    ),
-    (
-        "owner in another namespace",
-        cluster(replace(CLASS, points=(), owner_namespace="else", owner_labels=(("app", "nginx"),))),
+        "no ready endpoint",
+        cluster(CLASS, replace(SERVICE, endpoints={})),
         Verdict.LEAVE_ALONE,
         False,
-        "annotate",
+        "no ready endpoint",
     ),
-    ("no TCP port", cluster(service=replace(SERVICE, ports=())), Verdict.LEAVE_ALONE, False, "no TCP port"),
-    ("NodePort", cluster(service=replace(SERVICE, type="NodePort")), Verdict.LEAVE_ALONE, False, "annotate"),
-    ("status is garbage", cluster(replace(CLASS, points=(Point(ip="::x"),))), Verdict.LEAVE_ALONE, False, "annotate"),
-    ("IPv6 only", cluster(replace(CLASS, points=V6), replace(SERVICE, points=V6)), Verdict.RELAY, False, "address"),
     (
-        "IPv6 in another spelling",
-        cluster(replace(CLASS, points=(Point(ip="2001:DB8:0::10"),)), replace(SERVICE, points=V6)),
-        Verdict.RELAY,
-        False,
-        "address",
-    ),
-    ("Gateway", cluster(GATEWAY, handshakes={GATEWAY.subject: SUCCEEDED}), Verdict.RELAY, True, "succeeded"),
-    (
-        "our own relay",
-        cluster(service=replace(SERVICE, name=ServiceName("switchback", "x"), selector=(("app", "relay"),))),
+        "endpoints not read",
+        cluster(CLASS, replace(SERVICE, endpoints=None)),
         Verdict.LEAVE_ALONE,
         False,
-        "our own relay",
+        "no ready endpoint",
+    ),
+    (
+        "IPv6 only",
+        cluster(replace(CLASS, status=("2001:db8::10",)), service(points=V6)),
+        Verdict.RELAY,
+        False,
+        "demands",
+    ),
+    ("Gateway", cluster(WEB, handshakes={GATEWAY: SUCCEEDED}), Verdict.RELAY, True, "succeeded"),
+    (
+        "a Service of people answers for it",
+        cluster(routes=(THEIRS,)),
+        Verdict.LEAVE_ALONE,
+        False,
+        "switchback/mine, which we do",
     ),
 ]
 
@@ -167,16 +198,58 @@ ROWS: Sequence[Row] = [
     ("facts", "verdict", "steer", "evidence"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS]
 )
 def test_facts_give_a_decision_with_its_evidence(facts: Facts, verdict: Verdict, steer: bool, evidence: str) -> None:
-    """Each row of the design's table, and its neighbours."""
     (decision,) = decide(facts)
     assert (decision.verdict, decision.steer) == (verdict, steer)
     assert evidence in " | ".join(decision.evidence)
 
 
 def test_two_subjects_may_share_one_service() -> None:
-    """Each is decided by its own handshake."""
-    facts = cluster(subjects=(CLASS, GATEWAY), handshakes={NGINX: SUCCEEDED})
+    facts = cluster(subjects=(CLASS, WEB), handshakes={NGINX: SUCCEEDED})
     assert {str(one.subject): one.steer for one in decide(facts)} == {
         "gateway/infra/web": False,
         "ingressclass/nginx": True,
     }
+
+
+def test_one_subject_without_a_service_leaves_the_others_alone() -> None:
+    lost = replace(WEB, status=("198.51.100.7",))
+    verdicts = {str(one.subject): one.verdict for one in decide(cluster(subjects=(lost, CLASS)))}
+    assert verdicts == {"gateway/infra/web": Verdict.LEAVE_ALONE, "ingressclass/nginx": Verdict.RELAY}
+
+
+POINTS = st.sampled_from([VIP, PROXY, HOSTNAME, (), (*VIP, *HOSTNAME)])
+FACTS = st.builds(
+    lambda points, mode, plane, routes, shake, complete, reached: cluster(
+        CLASS,
+        replace(SERVICE, service=with_fields(SERVICE.service, points=points)),
+        probes=probes_of(mode=mode) if mode is not None else {},
+        plane=plane,
+        routes=routes,
+        handshakes={NGINX: shake},
+        complete=complete,
+        balancers={} if reached is None else {KEY: reached},
+    ),
+    POINTS,
+    st.none() | st.sampled_from(HeaderMode),
+    st.sampled_from([None, HONOURS, IGNORES]),
+    st.sampled_from([(), STEERED, (route_of(steered=False),), (THEIRS,)]),
+    st.builds(Handshake, st.just(KEY), st.booleans(), st.integers(0, 4)),
+    st.booleans(),
+    st.none() | st.booleans(),
+)
+
+
+@given(FACTS)
+def test_nothing_is_steered_without_a_demand_and_a_handshake_or_an_earlier_decision(facts: Facts) -> None:
+    (decision,) = decide(facts)
+    was_steered = facts.routes == STEERED
+    shake = facts.handshakes[NGINX]
+    if decision.steer and not was_steered:
+        assert decision.verdict is Verdict.RELAY
+        assert shake.succeeded
+        assert not shake.failures
+    if decision.steer:
+        assert decision.verdict in {Verdict.RELAY, Verdict.KEEP}
+        assert shake.failures < 3
+    if decision.verdict is Verdict.KEEP:
+        assert facts.routes in (STEERED, (route_of(steered=False),))

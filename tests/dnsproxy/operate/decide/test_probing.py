@@ -1,44 +1,100 @@
+"""Which endpoints may be probed now."""
+
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
 
-from dnsproxy.operate.decide.facts import ControllerService, SubjectFacts
-from dnsproxy.operate.decide.probing import Port, Probed, due_ports
-from tests.dnsproxy.operate.decide.cluster import CLASS, NAME, SERVICE, cluster
+import pytest
 
-PORTS = ((NAME, 80), (NAME, 443))
+from dnsproxy.doctor.facts.model import Port
+from dnsproxy.operate.decide.facts import Facts, Place, ServiceFacts, SubjectFacts
+from dnsproxy.operate.decide.probing import INTERVAL, MOST_AT_ONCE, SETTLE, SPREAD, LastProbe, due_probes, gap
+from tests.dnsproxy.operate.decide.cluster import CLASS, KEY, SERVICE, cluster, endpoints_of, service
+
+PODS = [f"10.0.1.{number}" for number in range(20)]
 
 
-def test_ports_are_probed_at_first_sight_and_then_at_most_once_a_minute() -> None:
-    """Over ten minutes, each second asked."""
-    last: dict[Port, Probed] = {}
-    times: dict[int, list[int]] = {80: [], 443: []}
-    for now in range(600):
-        for name, port in due_ports(cluster(), last, now=now):
-            last[name, port] = Probed(now, "")
-            times[port].append(now)
+def played(facts: Facts, last: dict[Place, LastProbe], *, begin: int, seconds: int) -> list[tuple[int, Place]]:
+    """The probes of so many seconds, each made when it was due, with no change."""
+    made = []
+    for now in range(begin, begin + seconds):
+        for one in due_probes(facts, last, now=now):
+            last[one.place] = LastProbe(now, one.in_turn)
+            made.append((now, one.place))
+    return made
+
+
+def test_every_endpoint_is_probed_at_first_sight_and_then_one_of_each_port_in_a_minute() -> None:
+    made = played(cluster(), {}, begin=0, seconds=1200)
+    times: dict[int, list[int]] = defaultdict(list)
+    for now, (_, port, _) in made:
+        times[port].append(now)
     for found in times.values():
-        assert found[0] == 0
-        assert len(found) >= 9
-        assert min(b - a for a, b in pairwise(found)) >= 60
-    assert times[80][1] != times[443][1]
+        assert found[:2] == [0, 0]
+        gaps = [after - before for before, after in pairwise(found[1:])]
+        assert min(gaps) >= INTERVAL
+        assert max(gaps[1:]) == INTERVAL
+        assert gaps[0] <= INTERVAL + SPREAD
+    assert gap(f"{KEY}:80", in_turn=False) != gap(f"{KEY}:443", in_turn=False)
 
 
-def test_a_change_is_probed_at_once() -> None:
-    """The fingerprint has the Service, its pods and their settings."""
-    last = {port: Probed(0, "") for port in PORTS}
-    assert due_ports(cluster(), last, now=1) == ()
-    assert due_ports(cluster(service=replace(SERVICE, fingerprint="new")), last, now=1) == PORTS
+def test_endpoints_take_turns() -> None:
+    made = played(cluster(), {}, begin=0, seconds=600)
+    hosts = [place[2].host for now, place in made if place[1] == 443]
+    assert set(hosts[2:4]) == {"10.0.0.1", "10.0.0.2"}
+    assert abs(hosts.count("10.0.0.1") - hosts.count("10.0.0.2")) <= 1
 
 
-def test_nothing_else_is_ever_probed() -> None:
-    """A subject without names, a Service without a subject, one that is no load balancer."""
+def test_a_new_endpoint_is_probed_at_once_and_the_others_are_not() -> None:
+    last: dict[Place, LastProbe] = {}
+    played(cluster(), last, begin=0, seconds=1)
+    more = replace(SERVICE, endpoints=endpoints_of((80, 443), ("10.0.0.1", "10.0.0.2", "10.0.0.3")))
+    made = played(cluster(CLASS, more), last, begin=1, seconds=1)
+    assert [(port, one.host) for _, (_, port, one) in made] == [(80, "10.0.0.3"), (443, "10.0.0.3")]
 
-    def due(one: SubjectFacts, service: ControllerService) -> object:
-        return due_ports(cluster(one, service), {}, now=0)
 
-    assert due(replace(CLASS, hostnames=0), SERVICE) == ()
-    assert due(replace(CLASS, points=()), SERVICE) == ()
-    assert due(replace(CLASS, backend=str(NAME)), replace(SERVICE, type="ClusterIP")) == ()
-    assert due(CLASS, SERVICE) == PORTS
+def test_many_new_endpoints_are_probed_in_parts() -> None:
+    many = replace(SERVICE, endpoints=endpoints_of((443,), PODS))
+    assert len(due_probes(cluster(CLASS, many), {}, now=0)) == MOST_AT_ONCE
+    made = played(cluster(CLASS, many), {}, begin=0, seconds=3)
+    assert len({place for _, place in made}) == len(made) == len(PODS)
+
+
+def test_a_changed_reaction_has_all_probed_again_at_once_and_once_more() -> None:
+    last: dict[Place, LastProbe] = {}
+    played(cluster(), last, begin=0, seconds=1)
+    first, second = ((KEY, 443, one) for one in (SERVICE.endpoints or {})[443])
+    last[first] = LastProbe(70.0, changed=True)
+    assert due_at(70.0, last) == [second]
+    last[second] = LastProbe(70.5, in_turn=False, changed=True)
+    assert due_at(71.0, last) == []
+    assert due_at(70.0 + SETTLE, last) == [first, second]
+    last |= {place: LastProbe(81.0, in_turn=False) for place in (first, second)}
+    assert due_at(82.0, last) == []
+
+
+def due_at(now: float, last: dict[Place, LastProbe]) -> list[Place]:
+    return [one.place for one in due_probes(cluster(), last, now=now) if one.place[1] == 443]
+
+
+@pytest.mark.parametrize(
+    ("one", "found"),
+    [
+        pytest.param(replace(CLASS, hostnames=0), SERVICE, id="a subject without names"),
+        pytest.param(replace(CLASS, status=()), SERVICE, id="a Service without a subject"),
+        pytest.param(replace(CLASS, backend=KEY), service(type="ClusterIP"), id="no load balancer"),
+        pytest.param(CLASS, service(ports=(Port(22, "ssh"),)), id="no web port"),
+        pytest.param(CLASS, service(ports=(Port(8443, "https-webhook"),)), id="a port of the program itself"),
+        pytest.param(CLASS, replace(SERVICE, endpoints=None), id="endpoints that were not read"),
+        pytest.param(replace(CLASS, examples=()), SERVICE, id="no name to ask for"),
+    ],
+)
+def test_nothing_else_is_ever_probed(one: SubjectFacts, found: ServiceFacts) -> None:
+    assert due_probes(cluster(one, found), {}, now=0) == ()
+
+
+def test_a_probe_asks_for_a_name_of_the_subject() -> None:
+    asked = {(one.place[1], one.tls, one.hostname) for one in due_probes(cluster(), {}, now=0)}
+    assert asked == {(80, False, "app.example.org"), (443, True, "app.example.org")}

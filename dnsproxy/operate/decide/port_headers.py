@@ -1,0 +1,135 @@
+"""Port headers: which header each port of a controller's Service takes, from the probes of its endpoints.
+
+The law: what a probe showed counts for the endpoint that was probed. A port demands the header if one endpoint does. A
+port that nobody can probe, or whose probe was unclear, gets what pods have had so far: no header, or that of its route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from dnsproxy.doctor.judge.header_mode import HeaderMode
+from dnsproxy.doctor.judge.web_ports import is_tls
+from dnsproxy.operate.decide.facts import Facts, Probed, Route, ServiceFacts
+from sidecar.kubernetes.route_services import EndpointHeaders, PortHeaders, parse_headers
+from sidecar.values.endpoints import Endpoint
+
+NO_HEADER: Final = "none"
+_FIRST: Final = "v1"
+_PLAIN: Final = frozenset([HeaderMode.ACCEPTS, HeaderMode.REJECTS])
+
+
+class Demand(Enum):
+    """What a port wants of a pod that connects to it."""
+
+    HEADER = "demands the PROXY header"
+    PLAIN = "takes plain connections"
+    CLOSED = "accepts no connection"
+    UNKNOWN = "does not show yet whether it demands the PROXY header"
+
+
+@dataclass(frozen=True, slots=True)
+class PortState:
+    """One TCP port of a controller's Service."""
+
+    port: int
+    tls: bool | None
+    """Whether it begins with TLS; None for a port that is no web port, and is never probed."""
+    demand: Demand
+    header: str
+    """What the relay sends, if it relays this port."""
+    exceptions: Mapping[str, str] = field(default_factory=dict)
+    """By address of an endpoint: what the relay sends there instead."""
+    evidence: str = ""
+
+
+def port_states(service: ServiceFacts, facts: Facts, *, last: Route | None) -> tuple[PortState, ...]:
+    """All TCP ports of a Service; `last` is the route that we wrote for it."""
+    before = _headers_before(service, last)
+    return tuple(
+        _judge(service, port.port, is_tls(port), facts, before=before.get(port.port))
+        for port in sorted(service.service.ports, key=lambda one: one.port)
+    )
+
+
+def endpoint_headers(states: Iterable[PortState]) -> EndpointHeaders:
+    """The exceptions of all ports, for the annotation."""
+    return {(one.port, address): header for one in states for address, header in one.exceptions.items()}
+
+
+def headers_of(states: Iterable[PortState]) -> PortHeaders:
+    """The headers of all ports, for the annotation: v1, and what differs from it."""
+    return PortHeaders(_FIRST, {one.port: one.header for one in states if one.header != _FIRST})
+
+
+def _headers_before(service: ServiceFacts, last: Route | None) -> dict[int, str]:
+    if last is None or last.relay_to != service.key:
+        return {}
+    try:
+        headers = parse_headers(last.headers)
+    except ValueError:
+        return {}
+    return {one.port: headers.of(one.port) for one in last.ports}
+
+
+def _judge(service: ServiceFacts, port: int, tls: bool | None, facts: Facts, *, before: str | None) -> PortState:
+    if tls is None:
+        return PortState(port, None, Demand.PLAIN, NO_HEADER, evidence=f"port {port} is no web port: relayed as it is")
+    endpoints = (service.endpoints or {}).get(port, ())
+    seen = {one: facts.probes[service.key, port, one] for one in endpoints if (service.key, port, one) in facts.probes}
+    demand = _demand([one.mode for one in seen.values()], complete=len(seen) == len(endpoints))
+    header = _header(seen, before)
+    # An endpoint whose probe was unclear gets what the others get.
+    own = {place: found for place, one in seen.items() if (found := _own_header(one, header)) is not None}
+    exceptions = {place.host: found for place, found in sorted(own.items(), key=str) if found != header}
+    return PortState(port, tls, demand, header, exceptions, f"port {port} {_told(demand, endpoints, seen)}")
+
+
+def _demand(modes: list[HeaderMode], *, complete: bool) -> Demand:
+    if HeaderMode.REQUIRES in modes:
+        return Demand.HEADER
+    if not complete or not modes or HeaderMode.UNKNOWN in modes or HeaderMode.SILENT in modes:
+        return Demand.UNKNOWN
+    return Demand.PLAIN if _PLAIN.intersection(modes) else Demand.CLOSED
+
+
+def _header(seen: Mapping[Endpoint, Probed], before: str | None) -> str:
+    """The header of a port: what most of those endpoints need that demand one, else what is best for the others."""
+    wanted = [found for one in seen.values() if (found := _needed(one)) is not None]
+    if wanted:
+        return max(sorted(set(wanted)), key=wanted.count)
+    modes = {one.mode for one in seen.values()}
+    if modes and modes <= {HeaderMode.ACCEPTS}:
+        # With the header, the controller still sees the pod's address.
+        return _FIRST
+    if HeaderMode.REJECTS in modes:
+        return NO_HEADER
+    return before or NO_HEADER
+
+
+def _needed(one: Probed) -> str | None:
+    return (one.versions or (_FIRST,))[0] if one.mode is HeaderMode.REQUIRES else None
+
+
+def _own_header(one: Probed, header: str) -> str | None:
+    """What an endpoint gets, given the header of its port; None if that is unknown."""
+    if one.mode is HeaderMode.ACCEPTS:
+        return header if header in (*one.versions, NO_HEADER) else NO_HEADER
+    if one.mode is HeaderMode.REQUIRES:
+        return header if header in one.versions else _needed(one)
+    return NO_HEADER if one.mode is HeaderMode.REJECTS else None
+
+
+def _told(demand: Demand, endpoints: tuple[Endpoint, ...], seen: Mapping[Endpoint, Probed]) -> str:
+    if not endpoints:
+        return "has no ready endpoint"
+    if not seen:
+        return "was not probed yet"
+    modes = [one.mode for one in seen.values()]
+    if demand is Demand.HEADER and (count := modes.count(HeaderMode.REQUIRES)) < len(endpoints):
+        return f"{demand.value} at {count} of {len(endpoints)} endpoints"
+    detail = next(iter(seen.values())).detail
+    return f"{demand.value}{f' ({detail})' if detail else ''}"

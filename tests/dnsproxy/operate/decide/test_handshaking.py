@@ -1,0 +1,142 @@
+"""Which handshakes may be made now, and what they show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from dnsproxy.doctor.facts.model import Port
+from dnsproxy.doctor.judge.header_mode import HeaderMode
+from dnsproxy.operate.decide.decisions import decide
+from dnsproxy.operate.decide.facts import Facts, Handshake, Subject, SubjectFacts
+from dnsproxy.operate.decide.handshaking import (
+    RETRIES,
+    Answered,
+    LastHandshake,
+    RelayPort,
+    after_handshake,
+    due_handshakes,
+    is_first,
+    note_handshake,
+)
+from dnsproxy.operate.decide.plan import plan
+from tests.dnsproxy.operate.decide.cluster import (
+    CLASS,
+    GATEWAY,
+    KEY,
+    NGINX,
+    SUCCEEDED,
+    cluster,
+    probes_of,
+    route_of,
+    service,
+)
+
+WEB = SubjectFacts(GATEWAY, hostnames=1, examples=("web.example.org",), status=("192.0.2.10",))
+LISTENING = (route_of(steered=False),)
+YES, NO, UNTAKEN = Answered(succeeded=True, taken=True), Answered(False, True), Answered(False, False)
+
+
+def due(facts: Facts, last: dict[Subject, LastHandshake], now: float, **options: float) -> list[Subject]:
+    return [one.subject for one in due_handshakes(facts, decide(facts), last, now=now, **options)]
+
+
+def played(facts: Facts, answer: Answered, seconds: int) -> tuple[list[tuple[int, Subject]], Facts]:
+    last: dict[Subject, LastHandshake] = {}
+    made = []
+    for now in range(seconds):
+        for one in due_handshakes(facts, decide(facts), last, now=now):
+            last = note_handshake(last, one, answer, now=now)
+            before = facts.handshakes.get(one.subject, Handshake(one.relay_to))
+            after = after_handshake(before, answer, untaken=last[one.subject].untaken)
+            facts = replace(facts, handshakes={**facts.handshakes, one.subject: after})
+            made.append((now, one.subject))
+    return made, facts
+
+
+def test_the_first_is_made_as_soon_as_the_relay_service_is_there() -> None:
+    assert due(cluster(), {}, 0) == []
+    assert due(cluster(routes=LISTENING), {}, 0) == [NGINX]
+
+
+def test_then_there_is_one_in_a_minute() -> None:
+    made, facts = played(cluster(routes=LISTENING), YES, 400)
+    times = [now for now, _ in made]
+    assert times[0] == 0
+    assert {after - before for before, after in pairwise(times)} == {60}
+    assert facts.handshakes[NGINX] == Handshake(KEY, succeeded=True)
+
+
+def test_subjects_of_one_controller_take_turns() -> None:
+    routes = (route_of(), route_of(GATEWAY))
+    made, _ = played(cluster(subjects=(CLASS, WEB), routes=routes), YES, 400)
+    assert [now for now, _ in made[:2]] == [0, 0]
+    later = made[2:]
+    assert min(after[0] - before[0] for before, after in pairwise(later)) == 60
+    assert [subject for _, subject in later[:4]] == [NGINX, GATEWAY, NGINX, GATEWAY]
+
+
+def test_a_controller_that_fails_is_not_asked_more_often() -> None:
+    made, facts = played(cluster(routes=(route_of(),)), NO, 200)
+    assert [now for now, _ in made] == [0, 60, 120, 180]
+    assert facts.handshakes[NGINX].failures == 4
+
+
+def test_a_relay_that_takes_no_connection_is_tried_again_within_seconds_and_that_is_no_failure_for_a_minute() -> None:
+    made, facts = played(cluster(routes=LISTENING), UNTAKEN, 60)
+    assert [now for now, _ in made] == [0, 1, 3, 7, 15, 30]
+    assert facts.handshakes[NGINX].failures == 0
+    _, facts = played(cluster(routes=LISTENING), UNTAKEN, 300)
+    assert facts.handshakes[NGINX].failures == 4
+    assert sum(RETRIES) == 60
+
+
+def test_new_pods_of_the_relay_are_tried_at_once() -> None:
+    last = {NGINX: LastHandshake(KEY, 100.0, untaken=6)}
+    assert due(cluster(routes=LISTENING), last, 105.0) == []
+    assert due(cluster(routes=LISTENING), last, 105.0, relay_since=104.0) == [NGINX]
+
+
+def test_there_is_none_without_a_ready_relay() -> None:
+    assert due(cluster(routes=LISTENING, relay_endpoints=()), {}, 0) == []
+
+
+def test_there_is_none_where_nothing_is_relayed() -> None:
+    plain = probes_of(mode=HeaderMode.REJECTS)
+    assert due(cluster(probes=plain, routes=(route_of(),)), {}, 0) == []
+    assert due(cluster(probes={}, routes=LISTENING), {}, 0) == []
+    assert due(cluster(replace(CLASS, examples=()), routes=LISTENING), {}, 0) == []
+    assert due(cluster(routes=(route_of(to="other/backend"),)), {}, 0) == []
+
+
+def test_a_kept_decision_is_still_looked_after() -> None:
+    facts = cluster(probes={}, routes=(route_of(),))
+    assert due(facts, {}, 0) == [NGINX]
+
+
+def test_only_ports_that_get_a_header_are_tried() -> None:
+    ssh = service(ports=(Port(22, "ssh"), Port(80, "http"), Port(443, "https")))
+    facts = cluster(CLASS, ssh, probes=probes_of(ssh, p80=HeaderMode.REJECTS))
+    created = plan(facts, decide(facts), now=datetime.now(UTC)).changes
+    facts = replace(facts, routes=tuple(change.route for change in created))
+    (made,) = due_handshakes(facts, decide(facts), {}, now=0)
+    assert [(one.port, one.tls) for one in made.ports] == [(443, True)]
+    assert made.hostnames == ("app.example.org",)
+
+
+def test_an_earlier_backend_does_not_count() -> None:
+    last = {NGINX: LastHandshake("other/backend", 0.0, untaken=3)}
+    facts = cluster(routes=LISTENING, handshakes={NGINX: Handshake("other/backend", succeeded=True)})
+    (made,) = due_handshakes(facts, decide(facts), last, now=0.5)
+    assert is_first(made, facts)
+    assert note_handshake(last, made, UNTAKEN, now=0.5)[NGINX] == LastHandshake(KEY, 0.5, untaken=1)
+
+
+def test_after_a_success_or_a_restart_one_pod_of_the_relay_is_enough() -> None:
+    facts = cluster(routes=LISTENING)
+    (made,) = due_handshakes(facts, decide(facts), {}, now=0)
+    assert is_first(made, facts)
+    assert not is_first(made, replace(facts, handshakes={NGINX: SUCCEEDED}))
+    assert not is_first(made, replace(facts, routes=(route_of(),)))
+    assert made.ports[0] == RelayPort(80, 20080, tls=False)
