@@ -17,6 +17,7 @@ COMMANDS: Final = MappingProxyType(
         "explain": "dnsproxy.admin.table_command:explain",
         "install": "dnsproxy.install.command:install",
         "ip-mode": "dnsproxy.ip_mode.command:ip_mode",
+        "operate": "dnsproxy.operate.command:operate",
         "publish-external-dns": "dnsproxy.publish.externaldns.command:publish_external_dns",
         "publish-hosts": "dnsproxy.publish.hosts.command:publish_hosts",
         "serve": "dnsproxy.serve.command:serve",

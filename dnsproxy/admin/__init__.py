@@ -1,4 +1,4 @@
 """What a running server shows (pages, listing, publication), and how it is asked.
 
-Pure but for publication_route.py, zones_route.py and table_command.py.
+Pure but for pod_documents.py, pod_poller.py, publication_route.py, table_command.py and zones_route.py.
 """

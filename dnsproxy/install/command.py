@@ -6,25 +6,21 @@ written.
 
 from __future__ import annotations
 
-import ipaddress
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from dnsproxy.cluster_dns.options import (
-    ZONE,
     cluster_options,
     is_given,
     make_service_ref,
     output_option,
-    service_option,
 )
 from dnsproxy.corefile.stanza import Version
 from dnsproxy.corefile.zones import ROOT
-from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.install.file_command import CorefileInput, install_file, read_corefile, uninstall_file
+from dnsproxy.install.request_options import make_request, request_options
 from dnsproxy.install.watch_options import ON_WATCHES, check_watch, run_watching, watch_options
 from sidecar.cli.options import (
     BadUsage,
@@ -32,10 +28,8 @@ from sidecar.cli.options import (
     Command,
     Decorated,
     Endpoint,
-    EndpointType,
     Seconds,
     add_options,
-    parse_endpoint,
     run_program,
 )
 
@@ -43,8 +37,6 @@ if TYPE_CHECKING:
     from dnsproxy.install.cluster_command import RunOptions
 
 _VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:[-+].*)?")
-_AUTO: Final = "auto"
-_METHODS: Final = (_AUTO, "import", "corefile", "stub-domains", "print")
 _WAIT_SECONDS: Final = 120.0
 """Seconds. The kubelet updates a ConfigMap within a minute, and CoreDNS reloads it within 45 s more."""
 _ON_CLUSTERS: Final = (
@@ -77,25 +69,11 @@ Exit status: 0 everything is removed, 1 not everything could be removed, 2 bad u
 """
 
 
-def _parse_address(text: str) -> Endpoint:
-    endpoint = parse_endpoint(text, default_port=DNS_PORT)
-    address = ipaddress.ip_address(endpoint.host)
-    if address.is_unspecified or address.is_multicast or "%" in endpoint.host:
-        raise ValueError(f"{text!a} is no address that CoreDNS can ask")
-    return endpoint
-
-
 def _parse_version(text: str) -> Version:
     match = _VERSION.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!a} is not a version such as 1.11.3")
     return tuple(map(int, match.groups()))
-
-
-def _demand_address(ctx: click.Context, param: click.Parameter, value: tuple[Endpoint, ...]) -> tuple[Endpoint, ...]:
-    if not value and ctx.params.get("file") is not None:
-        raise click.MissingParameter(ctx=ctx, param=param)
-    return value
 
 
 def _file_options(command: Decorated) -> Decorated:
@@ -127,37 +105,7 @@ def _run_options(command: Decorated) -> Decorated:
 
 @click.command(cls=Command, epilog=INSTALL_EPILOG)
 @cluster_options
-@click.option(
-    "--method", type=click.Choice(_METHODS), default=_AUTO, help="How; `auto` reports what it chooses, and why."
-)
-@service_option
-@click.option(
-    "--address",
-    type=CheckedType("ip[:port]", _parse_address),
-    multiple=True,
-    callback=_demand_address,
-    help="Where CoreDNS finds dnsproxy; a hung dnsproxy delays lookups by two seconds for each address.  "
-    "[default: the primary ClusterIP of --service]",
-)
-@click.option(
-    "--zone",
-    type=ZONE,
-    multiple=True,
-    help="What CoreDNS asks dnsproxy for: a zone and the names below it.  [default: every name; if the method needs "
-    "zones, the registrable domains of the live hostnames]",
-)
-@click.option(
-    "--from",
-    type=EndpointType(),
-    help="The admin port of a running dnsproxy, whose table gives the zones.  [default: the ready pods of --service; "
-    "if none can be asked, the hosts of all Ingresses]",
-)
-@click.option(
-    "--accept-upstreams",
-    is_flag=True,
-    help="Install also if dnsproxy forwards all other names to other upstreams than the cluster's DNS does now, "
-    "or does not reach them.",
-)
+@request_options
 @_run_options
 @click.option(
     "--events",
@@ -201,23 +149,12 @@ def install(
     from dnsproxy.cluster_dns.method_choice import Method  # noqa: PLC0415
     from dnsproxy.install import cluster_command  # noqa: PLC0415  # --help must not cost what a cluster needs
     from dnsproxy.install.print_command import print_stanza  # noqa: PLC0415
-    from dnsproxy.install.run.survey import InstallRequest  # noqa: PLC0415
 
-    method = None if on_cluster["method"] == _AUTO else Method(on_cluster["method"])
-    where = make_service_ref(on_cluster["dns_service"])
-    request = InstallRequest(
-        where,
-        on_cluster["service"],
-        method,
-        _unique(address),
-        _unique(zone),
-        on_cluster["from"],
-        on_cluster["accept_upstreams"],
-    )
+    request = make_request({**on_cluster, "address": address, "zone": zone})
     if watch:
         run_watching(request, on_cluster)
     options = _options_of(on_cluster, dry_run=dry_run)
-    run_program(print_stanza if method is Method.PRINT else cluster_command.install, request, options)
+    run_program(print_stanza if request.method is Method.PRINT else cluster_command.install, request, options)
 
 
 @click.command(cls=Command, epilog=UNINSTALL_EPILOG)
@@ -264,7 +201,3 @@ def _check_together(ctx: click.Context, *, file: CorefileInput | None) -> None:
     given = [param for param in ctx.command.params if param.name in useless and is_given(ctx, param)]
     if given:
         raise BadUsage([f"{max(param.opts, key=len)}: {why}" for param in given])
-
-
-def _unique(values: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(values))

@@ -55,8 +55,8 @@ def run_watching(request: InstallRequest, values: dict[str, Any]) -> NoReturn:
     """Watch until a signal, with the values of the flags."""
     survive_stray_signals()
     from dnsproxy.install.watch.program import WatchSettings, run_watch  # noqa: PLC0415  # --help must not cost what a cluster needs
+    from sidecar.cli.cluster_program import access_of  # noqa: PLC0415
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     configure_logging(format=values["log_format"], level=values["log_level"])
-    where = values["kubeconfig"], values["context"], values["dns"]
-    run_program(run_watch, WatchSettings(request, *where, values["timeout"], values["admin"], values["admin_host"]))
+    run_program(run_watch, WatchSettings(request, access_of(values), values["dns"], values["timeout"]))

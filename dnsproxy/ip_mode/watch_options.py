@@ -37,15 +37,9 @@ def run_watching(flags: Mapping[str, Any]) -> NoReturn:
         raise BadUsage(["--watch: needs a --service NAMESPACE/NAME, because it writes to the named Services alone"])
     survive_stray_signals()
     from dnsproxy.ip_mode.watch.program import WatchSettings, run_watch  # noqa: PLC0415  # --help must not cost what a cluster needs
+    from sidecar.cli.cluster_program import access_of  # noqa: PLC0415
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     configure_logging(format=flags["log_format"], level=flags["log_level"])
-    settings = WatchSettings(
-        flags["services"],
-        flags["kubeconfig"],
-        flags["context"],
-        ends_connections=flags["balancer_ends_connections"],
-        admin=flags["admin"],
-        admin_hosts=flags["admin_host"],
-    )
-    run_program(run_watch, settings)
+    ends_connections = flags["balancer_ends_connections"]
+    run_program(run_watch, WatchSettings(flags["services"], access_of(flags), ends_connections=ends_connections))

@@ -12,14 +12,14 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
 from typing import Final
 
 import trio
 
 from dnsproxy.doctor.collect.bounded_work import Finished, run_all
 from dnsproxy.doctor.collect.dial_targets import DialTarget, header_targets
-from dnsproxy.doctor.collect.http_exchange import exchange
+from dnsproxy.doctor.collect.http_exchange import AGENT, exchange
 from dnsproxy.doctor.collect.reaction import Reaction
 from dnsproxy.doctor.collect.tls_exchange import exchange_over_tls
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
@@ -72,11 +72,24 @@ async def dial_all(
     return await run_all(dial, targets, on_done, seconds=seconds)
 
 
-async def dial(
-    target: DialTarget, *, connect_seconds: float = CONNECT_SECONDS, answer_seconds: float = ANSWER_SECONDS
-) -> Probe:
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a connection is tried; times in seconds."""
+
+    connect_seconds: float = CONNECT_SECONDS
+    answer_seconds: float = ANSWER_SECONDS
+    agent: str = AGENT
+    """What logs show of a request."""
+    requests_over_tls: bool = True
+    """Whether a request follows a TLS handshake."""
+
+
+DEFAULT: Final = Manner()
+
+
+async def dial(target: DialTarget, manner: Manner = DEFAULT) -> Probe:
     """Try one connection."""
-    reaction = await _react(target, connect_seconds, answer_seconds)
+    reaction = await _react(target, manner)
     return Probe(
         target.endpoint.host,
         target.endpoint.port,
@@ -90,16 +103,16 @@ async def dial(
     )
 
 
-async def _react(target: DialTarget, connect_seconds: float, answer_seconds: float) -> Reaction:
+async def _react(target: DialTarget, manner: Manner) -> Reaction:
     try:
-        with trio.fail_after(connect_seconds):
+        with trio.fail_after(manner.connect_seconds):
             connected = await _connect(target.endpoint)
     except trio.TooSlowError:
-        return Reaction(Outcome.UNREACHABLE, f"no connection within {connect_seconds:g} s")
+        return Reaction(Outcome.UNREACHABLE, f"no connection within {manner.connect_seconds:g} s")
     except OSError as error:
         return Reaction(_OUTCOMES.get(error.errno or 0, Outcome.UNREACHABLE), os.strerror(error.errno or 0))
     with connected:
-        return await _converse(trio.SocketStream(connected), target, answer_seconds)
+        return await _converse(trio.SocketStream(connected), target, manner)
 
 
 async def _connect(endpoint: Endpoint) -> trio.socket.SocketType:
@@ -113,8 +126,10 @@ async def _connect(endpoint: Endpoint) -> trio.socket.SocketType:
     return connecting
 
 
-async def _converse(stream: trio.SocketStream, target: DialTarget, seconds: float) -> Reaction:
+async def _converse(stream: trio.SocketStream, target: DialTarget, manner: Manner) -> Reaction:
     with suppress(trio.BrokenResourceError):
         await stream.send_all(HEADERS[target.header])
-    talk = partial(exchange_over_tls if target.tls else exchange, stream)
-    return await talk(name_to_ask(target.hostname), seconds=seconds)
+    name, seconds = name_to_ask(target.hostname), manner.answer_seconds
+    if target.tls:
+        return await exchange_over_tls(stream, name, seconds=seconds, requests=manner.requests_over_tls)
+    return await exchange(stream, name, seconds=seconds, agent=manner.agent)

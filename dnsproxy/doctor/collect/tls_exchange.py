@@ -30,8 +30,13 @@ _NO_TLS: Final = (
 _NO_CLIENT_CERTIFICATE: Final = "CERTIFICATE_REQUIRED"
 
 
-async def exchange_over_tls(stream: trio.abc.Stream, hostname: str, *, seconds: float) -> Reaction:
-    """The reaction to a handshake for a host, with the status of `GET /` after it; each part has `seconds`."""
+async def exchange_over_tls(
+    stream: trio.abc.Stream, hostname: str, *, seconds: float, requests: bool = True
+) -> Reaction:
+    """The reaction to a handshake for a host, with the status of `GET /` after it; each part has `seconds`.
+
+    Without `requests` the handshake is all, so that no application behind the server notices.
+    """
     tls = _wrapped(stream, hostname)
     try:
         with trio.fail_after(seconds):
@@ -42,6 +47,8 @@ async def exchange_over_tls(stream: trio.abc.Stream, hostname: str, *, seconds: 
         return _judge_alert(broken(error.__cause__ or error))
     # Before the request: OpenSSL forgets them if the connection breaks.
     version, identity = tls.version(), _identity(tls, hostname)
+    if not requests:
+        return Reaction(Outcome.ANSWERED, version or "", identity=identity)
     said = _judge_alert(await exchange(tls, hostname, seconds=seconds))
     return Reaction(Outcome.ANSWERED, f"{version}, {_after_handshake(said)}", said.status, identity)
 

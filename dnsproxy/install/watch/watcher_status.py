@@ -93,11 +93,10 @@ class WatchCollector(Collector):
         )
 
 
-def format_page(status: WatchStatus) -> str:
-    """The status page: HTML, with everything from outside escaped."""
+def stanza_facts(status: WatchStatus) -> list[Fact]:
+    """What a page shows of the stanza."""
     loaded = {True: "yes", False: "no", None: "unknown"}[status.loaded]
-    why = status.why_not_ready()
-    rows = [
+    return [
         Fact("State", status.describe()),
         Fact("Where", status.target or "unknown"),
         Fact("Zones", status.zones or "unknown"),
@@ -107,9 +106,16 @@ def format_page(status: WatchStatus) -> str:
         Fact("Repairs", f"{status.state.repairs:,}"),
         Fact("Undone by others", f"{status.state.undone:,}", Level.WARN if status.state.undone else Level.PLAIN),
     ]
+
+
+def format_page(status: WatchStatus) -> str:
+    """The status page: HTML, with everything from outside escaped."""
+    why = status.why_not_ready()
     state = Fact("State", why or status.describe(), Level.BAD if why else Level.OK)
     frame = Frame("dnsproxy install --watch", (("./", "Overview"),), state)
-    return document(frame, title="The stanza", path="./", body=section("State", facts(rows), key="stanza"))
+    return document(
+        frame, title="The stanza", path="./", body=section("State", facts(stanza_facts(status)), key="stanza")
+    )
 
 
 def _outside(coverage: Coverage) -> list[Fact]:

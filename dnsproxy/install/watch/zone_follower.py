@@ -6,20 +6,15 @@ zone is reported once: the state machine decides whether and when it is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn
 
 import structlog
-import trio
 
+from dnsproxy.admin.pod_poller import PodPoller
 from dnsproxy.install.run.own_zones import OwnZones, ZonesReader
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.text import one_line
-
-POLL: Final = 0.3
-"""Seconds between two questions; the answer is usually 304 without a body."""
-LONGEST: Final = 15.0
-"""Seconds between two questions while no pod answers: POLL, doubled up to this."""
 
 log = structlog.get_logger("dnsproxy.install")
 
@@ -30,34 +25,27 @@ class ZoneFollower:
     def __init__(self, reader: ZonesReader, on_new: Callable[[], None]) -> None:
         self._reader = reader
         self._on_new = on_new
-        self._pods: tuple[Endpoint, ...] = ()
+        self._poller = PodPoller(self._read)
         self._known: set[str] = set()
-        self._changed = trio.Event()
         self._answers = True
 
     def follow(self, pods: tuple[Endpoint, ...], zones: Iterable[str]) -> None:
         """Ask these pods, and none without any; the caller knows these zones."""
         self._known = set(zones)
-        if pods != self._pods:
-            self._pods = pods
-            self._changed.set()
+        self._poller.follow(pods)
 
     async def run(self) -> NoReturn:
         """Ask until cancelled."""
-        pause = POLL
-        while True:
-            if not self._pods:
-                await self._changed.wait()
-            self._changed = trio.Event()
-            found = await self._reader.read(self._pods)
-            self._note(found)
-            if new := set(found.zones) - self._known:
-                self._known |= new
-                log.info("new zones", zones=sorted(new))
-                self._on_new()
-            pause = POLL if found.answered else min(LONGEST, pause * 2)
-            with trio.move_on_after(pause):
-                await self._changed.wait()
+        await self._poller.run()
+
+    async def _read(self, pods: Sequence[Endpoint]) -> bool:
+        found = await self._reader.read(pods)
+        self._note(found)
+        if new := set(found.zones) - self._known:
+            self._known |= new
+            log.info("new zones", zones=sorted(new))
+            self._on_new()
+        return found.answered > 0
 
     def _note(self, found: OwnZones) -> None:
         answers = found.answered > 0

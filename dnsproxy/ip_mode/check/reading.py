@@ -16,7 +16,7 @@ from dnsproxy.cluster_dns.options import OWN_SERVICE, parse_object_ref
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.doctor.collect.collecting import Places, read_cluster
 from dnsproxy.doctor.collect.dial_targets import DialTarget
-from dnsproxy.doctor.collect.dialling import dial
+from dnsproxy.doctor.collect.dialling import Manner, dial
 from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.facts.model import Facts, Service
 from dnsproxy.doctor.judge.controller import Controller, make_controller
@@ -180,5 +180,5 @@ async def _ways(facts: Facts, controller: Controller) -> tuple[WayOut, ...]:
     targets = [
         DialTarget(Endpoint(point.ip, unlisted_port(service)), "", tls=False) for point in service.points if point.ip
     ]
-    probes = [await dial(target, connect_seconds=_DIAL_SECONDS, answer_seconds=_DIAL_SECONDS) for target in targets]
+    probes = [await dial(target, Manner(_DIAL_SECONDS, _DIAL_SECONDS)) for target in targets]
     return tuple(read_probe(probe, plane=plane, mode=modes.get(KUBE_PROXY, "")) for probe in probes)

@@ -16,14 +16,14 @@ import structlog
 import trio
 
 from dnsproxy.cluster_dns.own_service import ObjectRef
-from dnsproxy.cluster_dns.read import load_client
 from dnsproxy.doctor.collect.structs import Node
 from dnsproxy.ip_mode.status_writers import ManagedService
 from dnsproxy.ip_mode.watch.safety import why_refused
 from dnsproxy.ip_mode.watch.service_watcher import LOGGER, Judge, ServiceWatcher, collection_of
 from dnsproxy.ip_mode.watch.watch_status import IpModeCollector, ServiceStatus, format_page, why_not_ready
-from sidecar.admin.port import AdminPort, open_admin_port
+from sidecar.admin.port import AdminPort
 from sidecar.admin.server import Readiness
+from sidecar.cli.cluster_program import GRACE, ClusterAccess, cluster_program
 from sidecar.cli.signals import run_until_signal
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.http import ApiClient
@@ -34,8 +34,6 @@ from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 
-GRACE: Final = 1.0
-"""Seconds after a signal. There is nothing to finish: a write is made completely or not at all."""
 _AT_START: Final = Pace(list_timeout=5.0)
 _FEW_NODES: Final = 50
 
@@ -47,13 +45,9 @@ class WatchSettings:
     """The settings of `dnsproxy ip-mode --watch`."""
 
     services: tuple[ObjectRef, ...]
-    kubeconfig: str | None = None
-    context: str | None = None
+    access: ClusterAccess
     ends_connections: bool = False
     """The user's word that the load balancers of the Services end the TCP connection."""
-    admin: Endpoint | None = None
-    admin_hosts: tuple[str, ...] = ()
-    """The names by which the admin port may be asked."""
 
 
 async def run_watch(settings: WatchSettings) -> int:
@@ -69,22 +63,18 @@ async def watch(
 ) -> None:
     """Watch until `stopping` is set; `started` passes the endpoint of the admin port."""
     statuses = [ServiceStatus(ref) for ref in dict.fromkeys(settings.services)]
-    with open_admin_port(settings.admin, hosts=settings.admin_hosts) as port:
-        async with (
-            await load_client(kubeconfig=settings.kubeconfig, context=settings.context) as client,
-            trio.open_nursery() as nursery,
-        ):
-            scheme = await _scheme_of_nodes(client)
-            judge = partial(why_refused, scheme=scheme, ends_connections=settings.ends_connections)
-            await _refuse(client, statuses, judge)
-            nursery.start_soon(_serve_admin, port, statuses)
-            for status in statuses:
-                nursery.start_soon(ServiceWatcher(client, status, judge=judge).run)
-            names = [str(status.ref) for status in statuses]
-            log.info("watching", server=client.cluster.server, services=names, admin=str(port))
-            task_status.started(port.endpoint)
-            await stopping.wait()
-            nursery.cancel_scope.cancel()
+    async with cluster_program(settings.access) as running:
+        client, nursery = running.client, running.nursery
+        scheme = await _scheme_of_nodes(client)
+        judge = partial(why_refused, scheme=scheme, ends_connections=settings.ends_connections)
+        await _refuse(client, statuses, judge)
+        nursery.start_soon(_serve_admin, running.port, statuses)
+        for status in statuses:
+            nursery.start_soon(ServiceWatcher(client, status, judge=judge).run)
+        names = [str(status.ref) for status in statuses]
+        log.info("watching", server=client.cluster.server, services=names, admin=str(running.port))
+        task_status.started(running.port.endpoint)
+        await stopping.wait()
 
 
 async def _refuse(client: ApiClient, statuses: Sequence[ServiceStatus], judge: Judge) -> None:

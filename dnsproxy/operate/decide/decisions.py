@@ -70,8 +70,12 @@ def is_steered(subject: Subject, route: Route | None) -> bool:
 
 def handshake_of(subject: Subject, relay_to: str, facts: Facts) -> Handshake:
     """What was seen through the relay to this backend."""
-    found = facts.handshakes.get(subject)
-    return found if found is not None and found.relay_to == relay_to else Handshake(relay_to)
+    return with_backend(facts.handshakes.get(subject), relay_to)
+
+
+def with_backend(seen: Handshake | None, relay_to: str) -> Handshake:
+    """The same, of what was last seen; of another backend nothing is known of this one."""
+    return seen if seen is not None and seen.relay_to == relay_to else Handshake(relay_to)
 
 
 def _subjects(route: Route) -> tuple[str, ...]:

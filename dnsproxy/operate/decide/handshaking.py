@@ -135,12 +135,7 @@ def note_handshake(
     return {**last, made.subject: noted}
 
 
-def current_handshake(made: RelayHandshake, facts: Facts) -> Handshake:
-    """What is known of the backend that a handshake is made with."""
-    return handshake_of(made.subject, made.relay_to, facts)
-
-
 def is_first(made: RelayHandshake, facts: Facts) -> bool:
     """Whether nothing was ever answered through this relay: then each of its pods has to answer."""
     route = last_route(made.subject, facts)
-    return not current_handshake(made, facts).succeeded and not is_steered(made.subject, route)
+    return not handshake_of(made.subject, made.relay_to, facts).succeeded and not is_steered(made.subject, route)

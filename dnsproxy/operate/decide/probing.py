@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+from dnsproxy.doctor.judge.paths import normalize_address
+from dnsproxy.doctor.judge.short_circuit import Answer, short_circuit
 from dnsproxy.doctor.judge.web_ports import web_ports
 from dnsproxy.operate.decide.controllers import find_controller
 from dnsproxy.operate.decide.facts import Facts, Place, ServiceFacts
+from sidecar.values.endpoints import Endpoint
 
 INTERVAL: Final = 60.0
 """Seconds between two probes of a port that shows no change."""
@@ -57,6 +60,34 @@ def due_probes(facts: Facts, last: Mapping[Place, LastProbe], *, now: float) -> 
         for port, tls in web_ports(service.service.ports):
             places, in_turn = _due_places(service, port, last, now)
             due += [EndpointProbe(place, tls, hostname, in_turn) for place in places]
+    return tuple(due)
+
+
+@dataclass(frozen=True, slots=True)
+class BalancerProbe:
+    """A load balancer to dial without a header, as a pod does: whether it answers shows what no setting tells."""
+
+    service: str
+    """`NAMESPACE/NAME`."""
+    ports: tuple[tuple[Endpoint, bool], ...]
+    """Its web ports, and whether each begins with TLS."""
+    hostname: str
+
+
+def due_balancers(facts: Facts, last: Mapping[str, float], *, now: float) -> tuple[BalancerProbe, ...]:
+    """The load balancers that may be dialled now: where the data plane was read, and does not tell what it does."""
+    due = []
+    if facts.plane is None:
+        return ()
+    for service, hostname in _probed_services(facts):
+        short = short_circuit(service.service, facts.plane)
+        waits = service.key in last and now < last[service.key] + INTERVAL
+        if short.state is Answer.UNKNOWN and short.addresses and not waits:
+            ports = tuple(
+                (Endpoint(normalize_address(short.addresses[0]), port), tls)
+                for port, tls in web_ports(service.service.ports)
+            )
+            due.append(BalancerProbe(service.key, ports, hostname))
     return tuple(due)
 
 

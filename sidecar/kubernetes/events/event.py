@@ -1,8 +1,8 @@
 """Kubernetes Events of a program: their content, and how often one is created.
 
-The law: an Event is in the namespace of the object that it is about. For each reason there is at most one in 5 minutes,
-with the number of those suppressed before it. An Event that is sent twice is created once. Text from the cluster is on
-one line and cut. Pure.
+The law: an Event is in the namespace of the object that it is about; `default` for one without. For each object and
+reason there is at most one in 5 minutes, with the number of those suppressed before it. An Event that is sent twice is
+created once. Text from the cluster is on one line and cut. Pure.
 https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
 """
 
@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import inf
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
@@ -26,6 +27,8 @@ EVERY: Final = 300.0
 _LONGEST_NOTE: Final = 1000
 """Octets; the API server rejects an Event with a note of more than 1024 octets."""
 _LONGEST_INSTANCE: Final = 128
+_REMEMBERED: Final = 1000
+"""Objects and reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +61,42 @@ class About:
     namespace: str
     name: str
     uid: str = ""
+    api_version: str = "v1"
+
+
+Kept = tuple[str, str, str, Reason]
+"""Kind, namespace and name of an object, and a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The time of the last Event of each reason, and the number suppressed since."""
+    """The time of the last Event of each object and reason, and the number suppressed since."""
 
-    last: Mapping[Reason, float] = field(default_factory=lambda: MappingProxyType({}))
-    suppressed: Mapping[Reason, int] = field(default_factory=lambda: MappingProxyType({}))
+    last: Mapping[Kept, float] = field(default_factory=lambda: MappingProxyType({}))
+    suppressed: Mapping[Kept, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
-def admit(limit: Limit, reason: Reason, now: float) -> tuple[Limit, int | None]:
+def admit(limit: Limit, about: About, reason: Reason, now: float) -> tuple[Limit, int | None]:
     """The limit after one more Event, and the number suppressed before it; None: suppress this one too."""
-    suppressed = limit.suppressed.get(reason, 0)
-    if reason in limit.last and now - limit.last[reason] < EVERY:
-        return Limit(limit.last, {**limit.suppressed, reason: suppressed + 1}), None
-    return Limit({**limit.last, reason: now}, {**limit.suppressed, reason: 0}), suppressed
+    key = about.kind, about.namespace, about.name, reason
+    suppressed = limit.suppressed.get(key, 0)
+    if key in limit.last and now - limit.last[key] < EVERY:
+        return Limit(limit.last, {**limit.suppressed, key: suppressed + 1}), None
+    # Objects come and go: what is old is forgotten before it is too much.
+    old = now - EVERY if len(limit.last) >= _REMEMBERED else -inf
+    last = {one: at for one, at in limit.last.items() if at > old}
+    counts = {one: count for one, count in limit.suppressed.items() if one in last}
+    return Limit({**last, key: now}, {**counts, key: 0}), suppressed
+
+
+def namespace_of(about: About) -> str:
+    """Where the Events about an object are: an object without a namespace has them in `default`, as with client-go."""
+    return about.namespace or "default"
 
 
 def event_path(about: About) -> str:
     """The path to create an Event about an object."""
-    return f"/apis/{GROUP}/v1/namespaces/{quote(about.namespace, safe='')}/{PLURAL}"
+    return f"/apis/{GROUP}/v1/namespaces/{quote(namespace_of(about), safe='')}/{PLURAL}"
 
 
 def make_event(
@@ -87,24 +105,25 @@ def make_event(
     """The body of the request; `time` is in UTC, `instance` the name of the pod."""
     more = f" (and {suppressed} more of these since the last Event)" if suppressed else ""
     text = f"{one_line(note)}{more}"
-    regarding = {"apiVersion": "v1", "kind": about.kind, "namespace": about.namespace, "name": about.name}
+    regarding = {"apiVersion": about.api_version, "kind": about.kind, "name": about.name}
+    optional = {"namespace": about.namespace, "uid": about.uid}
     body = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Event",
-        "metadata": {"name": _name(reporter, reason, time, instance), "namespace": about.namespace},
+        "metadata": {"name": _name(reporter, about, reason, time, instance), "namespace": namespace_of(about)},
         "eventTime": time.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": reporter.controller,
         "reportingInstance": instance[:_LONGEST_INSTANCE] or "unknown",
         "action": reporter.action,
         "reason": reason.name,
-        "regarding": {**regarding, **({"uid": about.uid} if about.uid else {})},
+        "regarding": regarding | {key: text for key, text in optional.items() if text},
         "note": text.encode("utf-8", "replace")[:_LONGEST_NOTE].decode("utf-8", "ignore"),
         "type": "Warning" if reason.warns else "Normal",
     }
     return json.dumps(body).encode()
 
 
-def _name(reporter: Reporter, reason: Reason, time: datetime, instance: str) -> str:
+def _name(reporter: Reporter, about: About, reason: Reason, time: datetime, instance: str) -> str:
     """The same name for the same Event, so that one that is sent twice is created once (RFC 1123)."""
-    told = crc32(f"{instance} {reason.name}".encode("utf-8", "replace"))
+    told = crc32(f"{instance} {reason.name} {about.kind} {about.namespace}/{about.name}".encode("utf-8", "replace"))
     return f"{reporter.name_prefix}-{told:08x}-{int(time.timestamp() * 1e6):x}"

@@ -15,10 +15,10 @@ import structlog
 import trio
 
 from sidecar.kubernetes.errors import ApiError, Conflict, ServerTrouble, TooManyRequests, Unauthorized
-from sidecar.kubernetes.events.event import About, Limit, Reason, Reporter, admit, event_path, make_event
+from sidecar.kubernetes.events.event import About, Limit, Reason, Reporter, admit, event_path, make_event, namespace_of
 from sidecar.kubernetes.http import ApiClient
 
-_QUEUED: Final = 16
+_QUEUED: Final = 64
 _SECONDS: Final = 10.0
 """Seconds for one answer of the API server."""
 _TRIES: Final = 12
@@ -49,8 +49,8 @@ class EventRecorder:
         self._news = trio.Event()
 
     def record(self, about: About, reason: Reason, note: str) -> None:
-        """Queue an Event, unless there was one for this reason shortly before."""
-        limit, suppressed = admit(self._limit, reason, trio.current_time())
+        """Queue an Event, unless there was one about this object for this reason shortly before."""
+        limit, suppressed = admit(self._limit, about, reason, trio.current_time())
         if suppressed is not None and len(self._queue) >= _QUEUED:
             # The API server is away; the log has the reason.
             return
@@ -100,7 +100,7 @@ class EventRecorder:
         except ApiError as error:
             if self._failed != error.cause:
                 self._failed = error.cause
-                self._log.warning("cannot make an Event", namespace=queued.about.namespace, cause=str(error))
+                self._log.warning("cannot make an Event", namespace=namespace_of(queued.about), cause=str(error))
             return not isinstance(error, ServerTrouble | TooManyRequests | Unauthorized)
         self._failed = ""
         return True

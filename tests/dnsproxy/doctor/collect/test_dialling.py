@@ -16,7 +16,7 @@ import trio
 from trio.testing import MockClock
 
 from dnsproxy.doctor.collect.dial_targets import DialTarget
-from dnsproxy.doctor.collect.dialling import HEADERS, dial, dial_all, dial_with_headers
+from dnsproxy.doctor.collect.dialling import HEADERS, Manner, dial, dial_all, dial_with_headers
 from dnsproxy.doctor.facts.model import ReadFailure
 from dnsproxy.doctor.facts.probes import Header, Outcome, ServiceIdentity
 from proxy.header.addresses import LOCAL
@@ -82,7 +82,7 @@ async def test_every_odd_server_is_one_outcome_in_time(
 ) -> None:
     async with listening(handler) as endpoint:
         for over, (outcome, detail) in ((False, plain), (True, tls)):
-            probe = await dial(target(endpoint, tls=over), answer_seconds=0.5)
+            probe = await dial(target(endpoint, tls=over), Manner(answer_seconds=0.5))
             assert probe.outcome is outcome, probe.detail
             assert detail in probe.detail
             assert len(probe.detail) <= 80
@@ -147,7 +147,7 @@ async def test_a_full_queue_is_unreachable_in_time() -> None:
             client.setblocking(False)
             client.connect_ex(server.getsockname())
         endpoint = Endpoint(*server.getsockname())
-        probe = await dial(target(endpoint), connect_seconds=0.3)
+        probe = await dial(target(endpoint), Manner(connect_seconds=0.3))
     assert (probe.outcome, probe.detail) == (Outcome.UNREACHABLE, "no connection within 0.3 s")
 
 
@@ -238,7 +238,7 @@ def network_with(*commands: str) -> Iterator[Network]:
 )  # fmt: skip
 async def test_only_what_this_machine_lacks_is_no_route(commands: tuple[str, ...], host: str, outcome: Outcome) -> None:
     with network_with(*commands):
-        probe = await dial(target(Endpoint(host, 443)), connect_seconds=0.3)
+        probe = await dial(target(Endpoint(host, 443)), Manner(connect_seconds=0.3))
     assert probe.outcome is outcome, probe.detail
 
 

@@ -10,8 +10,8 @@ import pytest
 import trio
 from prometheus_client import CollectorRegistry
 
+from dnsproxy.admin import pod_documents
 from dnsproxy.admin.zones_document import PATH, format_zones
-from dnsproxy.install.run import own_zones
 from dnsproxy.install.run.own_zones import OwnZones, ZonesReader
 from sidecar.admin.answers import JSON, Answer
 from sidecar.admin.server import Readiness, serve_admin
@@ -88,7 +88,7 @@ async def test_a_pod_in_doubt_takes_no_zone_away(other: Pod, answered: int, doub
 
 
 async def test_a_pod_that_hangs_delays_no_answer_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_zones, "SECONDS", 0.3)
+    monkeypatch.setattr(pod_documents, "SECONDS", 0.3)
     hung = Pod()
     hung.hangs = True
     async with serving(Pod("example.org"), hung) as pods:

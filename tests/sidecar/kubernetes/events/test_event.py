@@ -58,12 +58,34 @@ def test_whatever_the_text_the_api_server_takes_its_length(note: str, instance: 
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", body["metadata"]["name"])
 
 
-def test_one_of_a_reason_in_some_minutes_and_the_others_are_counted() -> None:
+def test_one_about_an_object_of_a_reason_in_some_minutes_and_the_others_are_counted() -> None:
     limit = Limit()
-    limit, first = admit(limit, REPAIRED, 0.0)
-    limit, second = admit(limit, REPAIRED, 1.0)
-    limit, other = admit(limit, UNDONE, 1.0)
-    limit, third = admit(limit, REPAIRED, EVERY - 1)
-    limit, later = admit(limit, REPAIRED, EVERY)
-    limit, last = admit(limit, REPAIRED, 2 * EVERY)
+    limit, first = admit(limit, ABOUT, REPAIRED, 0.0)
+    limit, second = admit(limit, ABOUT, REPAIRED, 1.0)
+    limit, other = admit(limit, ABOUT, UNDONE, 1.0)
+    limit, third = admit(limit, ABOUT, REPAIRED, EVERY - 1)
+    limit, later = admit(limit, ABOUT, REPAIRED, EVERY)
+    limit, last = admit(limit, ABOUT, REPAIRED, 2 * EVERY)
     assert (first, second, other, third, later, last) == (0, None, 0, None, 2, 0)
+
+
+def test_another_object_has_events_of_its_own() -> None:
+    limit, first = admit(Limit(), ABOUT, REPAIRED, 0.0)
+    limit, other = admit(limit, About("ConfigMap", "kube-system", "other"), REPAIRED, 0.0)
+    assert (first, other) == (0, 0)
+
+
+def test_objects_that_are_long_past_are_forgotten() -> None:
+    limit = Limit()
+    for number in range(1500):
+        limit, _ = admit(limit, About("Service", "a", f"b{number}"), REPAIRED, number * EVERY)
+    assert len(limit.last) <= 1000
+    assert len(limit.suppressed) <= 1000
+
+
+def test_an_event_about_an_object_without_a_namespace_lies_in_default() -> None:
+    about = About("IngressClass", "", "nginx", api_version="networking.k8s.io/v1")
+    assert event_path(about) == "/apis/events.k8s.io/v1/namespaces/default/events"
+    body = json.loads(make_event(REPORTER, about, REPAIRED, "", suppressed=0, time=TIME, instance="pod-1"))
+    assert body["metadata"]["namespace"] == "default"
+    assert body["regarding"] == {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "name": "nginx"}

@@ -1,0 +1,64 @@
+"""The data plane: what carries the connections of pods to Services, as the doctor reads it.
+
+The law: read again every EVERY seconds; what was read last stays while the API server does not answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+import structlog
+import trio
+
+from dnsproxy.doctor.collect.read_workloads import read_components, read_daemon_sets
+from dnsproxy.doctor.collect.reader import Reader
+from dnsproxy.doctor.facts.model import VERSION, Facts
+from dnsproxy.doctor.judge.short_circuit import DataPlane, data_plane
+from sidecar.kubernetes.http import ApiClient
+from sidecar.values.errors import StartError
+from sidecar.values.text import one_line
+
+EVERY: Final = 600.0
+"""Seconds; a cluster is upgraded rarely."""
+RETRY: Final = 30.0
+
+log = structlog.get_logger("dnsproxy.operate")
+
+
+class DataPlaneReader:
+    """Reads the data plane again and again; `plane` is None before the first time."""
+
+    def __init__(self, client: ApiClient, on_change: Callable[[], None]) -> None:
+        self.plane: DataPlane | None = None
+        self.reason = "not read yet"
+        """Why it is not known, or not completely; empty if it is."""
+        self._client = client
+        self._on_change = on_change
+
+    async def run(self) -> NoReturn:
+        """Read until cancelled."""
+        while True:
+            known = await self._read()
+            await trio.sleep(EVERY if known else RETRY)
+
+    async def _read(self) -> bool:
+        reader = Reader(self._client)
+        try:
+            version = await reader.check()
+            components = await read_components(reader, await read_daemon_sets(reader) or ())
+        except StartError as error:
+            self._note(str(error))
+            return False
+        self._note("; ".join(f"{one.what}: {one.why}" for one in reader.failures))
+        found = data_plane(Facts(VERSION, server_version=version, components=components))
+        if found != self.plane:
+            self.plane = found
+            log.info("data plane", name=found.name, honours_ip_mode=found.honours_ip_mode.value, source=found.why)
+            self._on_change()
+        return not self.reason
+
+    def _note(self, reason: str) -> None:
+        if reason and reason != self.reason:
+            log.warning("the data plane is not completely known", cause=one_line(reason))
+        self.reason = reason

@@ -1,0 +1,69 @@
+"""Endpoints: where connections to a port of a Service end.
+
+The law: pure. The endpoints that get new connections, as endpoint_choice.py has them. Where a data plane serves a
+Service itself, its slices have a placeholder with a port that the Service does not have (Cilium's Services of Ingresses
+and Gateways): there the ClusterIPs are dialled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from dnsproxy.doctor.facts.model import Service
+from sidecar.kubernetes.endpoint_choice import USABLE, preferred
+from sidecar.kubernetes.endpoint_slices import FAMILIES, Condition, EndpointSlice, condition_of
+from sidecar.values.endpoints import MAXIMUM_PORT, Endpoint, is_address, parse_address
+
+_TCP: Final = "TCP"
+
+Endpoints = dict[int, tuple[Endpoint, ...]]
+"""By port of the Service, sorted."""
+
+
+def endpoints_of(service: Service, slices: Iterable[EndpointSlice]) -> Endpoints:
+    """The endpoints of each TCP port of a Service."""
+    found = tuple(one for one in slices if one.address_type in FAMILIES)
+    names = {port.name for port in service.ports}
+    known = {port.name or "" for one in found if _usable(one) for port in one.ports or ()}
+    if known and not known & names:
+        return {
+            port.port: tuple(Endpoint(parse_address(ip), port.port) for ip in service.cluster_ips if is_address(ip))
+            for port in service.ports
+        }
+    return {port.port: _endpoints_of_port(found, port.name) for port in service.ports}
+
+
+def ready_pods(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:
+    """One address of each ready pod, IPv4 where it has both."""
+    pods: dict[str, str] = {}
+    for one in sorted(slices, key=lambda one: one.address_type):
+        for endpoint in one.endpoints or () if one.address_type in FAMILIES else ():
+            address = next(filter(is_address, endpoint.addresses or ()), None)
+            if address is not None and condition_of(endpoint) is Condition.READY:
+                pod = endpoint.target_ref.name if endpoint.target_ref else None
+                pods.setdefault(pod or address, parse_address(address))
+    return tuple(sorted(pods.values()))
+
+
+def _usable(one: EndpointSlice) -> bool:
+    return any(condition_of(endpoint) in USABLE and endpoint.addresses for endpoint in one.endpoints or ())
+
+
+def _endpoints_of_port(slices: Iterable[EndpointSlice], name: str) -> tuple[Endpoint, ...]:
+    groups: dict[Condition, set[Endpoint]] = {condition: set() for condition in USABLE}
+    for one in slices:
+        for number in _numbers(one, name):
+            for endpoint in one.endpoints or ():
+                group = groups.get(condition_of(endpoint))
+                if group is not None:
+                    addresses = filter(is_address, endpoint.addresses or ())
+                    group.update(Endpoint(parse_address(text), number) for text in addresses)
+    found = preferred(ready=groups[Condition.READY], leaving=groups[Condition.LEAVING])
+    return tuple(sorted(found, key=lambda endpoint: (endpoint.host, endpoint.port)))
+
+
+def _numbers(one: EndpointSlice, name: str) -> Iterator[int]:
+    for port in one.ports or ():
+        if (port.name or "") == name and (port.protocol or _TCP) == _TCP and port.port and port.port <= MAXIMUM_PORT:
+            yield port.port

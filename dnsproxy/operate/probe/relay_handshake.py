@@ -1,0 +1,65 @@
+"""One handshake through a relay: each of its ports has to answer, as a pod's client would see it.
+
+The law: an answer is any HTTP response other than 400, or a TLS ServerHello, for one of the subject's names. The first
+time each pod of the relay has to answer, so that no name is steered to a pod that does not listen yet; later one is
+enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dnsproxy.doctor.collect.dial_targets import DialTarget
+from dnsproxy.doctor.collect.dialling import dial
+from dnsproxy.doctor.facts.probes import Outcome, Probe
+from dnsproxy.doctor.judge.header_mode import is_understood
+from dnsproxy.operate.decide.handshaking import Answered, RelayHandshake, RelayPort
+from dnsproxy.operate.probe.endpoint_probe import MANNER
+from sidecar.values.endpoints import Endpoint
+
+MOST_PODS: Final = 8
+"""Pods of the relay that are tried."""
+_NOT_TAKEN: Final = frozenset([Outcome.REFUSED, Outcome.UNREACHABLE, Outcome.NO_ROUTE])
+
+
+async def shake_hands(wanted: RelayHandshake, pods: Sequence[str], *, every_pod: bool) -> Answered:
+    """Try the relay's pods, by their addresses."""
+    failed: Answered | None = None
+    answered: Answered | None = None
+    for pod in pods[:MOST_PODS]:
+        found = await _try_pod(wanted, pod)
+        if found.succeeded:
+            answered = found
+            if not every_pod:
+                return found
+        elif failed is None or found.taken:
+            failed = found
+    if failed is not None:
+        return failed
+    return answered or Answered(succeeded=False, taken=False, detail="the relay has no ready pod")
+
+
+async def _try_pod(wanted: RelayHandshake, pod: str) -> Answered:
+    answers = []
+    for port in wanted.ports:
+        probe = await _try_port(wanted, pod, port)
+        if not is_understood(probe):
+            taken = probe.outcome not in _NOT_TAKEN
+            return Answered(succeeded=False, taken=taken, detail=f"port {port.port} at {pod}: {_told(probe)}")
+        answers.append(f"port {port.port} {_told(probe)}")
+    return Answered(succeeded=True, taken=True, detail=", ".join(answers))
+
+
+async def _try_port(wanted: RelayHandshake, pod: str, port: RelayPort) -> Probe:
+    """The first answer that counts, or the last one."""
+    for hostname in wanted.hostnames:
+        probe = await dial(DialTarget(Endpoint(pod, port.listen), hostname, port.tls), MANNER)
+        # An application may answer 400 to a request for one of its names; any other failure is not about the name.
+        if probe.outcome is not Outcome.BAD_REQUEST:
+            break
+    return probe
+
+
+def _told(probe: Probe) -> str:
+    return f"{probe.outcome.value}{f' ({probe.detail})' if probe.detail else ''}"

@@ -1,0 +1,1 @@
+"""What `dnsproxy operate` shows: its document, page, metrics, and Events. Pure."""

@@ -1,0 +1,150 @@
+"""Keeps the Lease: takes it, renews it, and gives it back at the end.
+
+The law: a thin shell over leading.py, which decides. Every write names the resourceVersion that was read. While the API
+server does not answer, nobody leads, and nothing has to.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any, Final, NoReturn
+
+import msgspec
+import structlog
+import trio
+
+from dnsproxy.operate.decide.leading import (
+    DURATION,
+    RENEW,
+    Leading,
+    LeaseStep,
+    SeenLease,
+    after_look,
+    after_write,
+    leads,
+    next_step,
+)
+from sidecar.kubernetes.errors import ApiError, Conflict, Garbled, NotFound
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.objects import ObjectMeta
+from sidecar.kubernetes.protocol import FAULTS
+from sidecar.values.text import one_line
+
+NAME: Final = "switchback-operate"
+SECONDS: Final = 3.0
+"""For one answer of the API server."""
+_PATH: Final = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
+_LAST_SECONDS: Final = 1.0
+"""To give it back at the end."""
+
+log = structlog.get_logger("dnsproxy.operate")
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    holder_identity: str | None = None
+
+
+class _Lease(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta
+    spec: _Spec | None = None
+
+
+class LeaseKeeper:
+    """Tries to lead; `identity` is unique for each process."""
+
+    def __init__(self, client: ApiClient, namespace: str, *, identity: str) -> None:
+        self.state = Leading()
+        self.fault = ""
+        """Why the Lease could not be read or written."""
+        self._client = client
+        self._namespace = namespace
+        self._path = _PATH.format(namespace)
+        self._identity = identity
+
+    @property
+    def leads(self) -> bool:
+        """Whether this replica may probe and write now."""
+        return leads(self.state, identity=self._identity, now=trio.current_time())
+
+    @property
+    def holder(self) -> str:
+        """The identity in the Lease as it was last seen."""
+        return self.state.seen.holder
+
+    async def run(self) -> NoReturn:
+        """Try until cancelled; a held Lease is given back then."""
+        try:
+            while True:
+                await self._try()
+                await trio.sleep(RENEW)
+        finally:
+            if self.leads:
+                with trio.move_on_after(_LAST_SECONDS, shield=True):
+                    await self._give_back()
+
+    async def _try(self) -> None:
+        before = self.leads
+        try:
+            await self._look_and_write()
+            self.fault = ""
+        except Conflict:
+            # Another replica was faster; the next look shows it.
+            pass
+        except ApiError as error:
+            if self.fault != str(error):
+                log.warning("the Lease cannot be held", lease=f"{self._namespace}/{NAME}", cause=one_line(str(error)))
+            self.fault = str(error)
+        if self.leads != before:
+            log.info("leading" if self.leads else "not leading", holder=self.holder)
+
+    async def _look_and_write(self) -> None:
+        """Raises ApiError."""
+        seen = await self._look()
+        self.state = after_look(self.state, seen, identity=self._identity, now=trio.current_time())
+        step = next_step(self.state, identity=self._identity, now=trio.current_time())
+        if step is not LeaseStep.WAIT:
+            sent = trio.current_time()
+            written = await self._write(self._identity, create=step is LeaseStep.CREATE)
+            self.state = after_write(self.state, written, now=sent)
+
+    async def _look(self) -> SeenLease:
+        try:
+            body = await self._client.get(f"{self._path}/{NAME}", seconds=SECONDS)
+        except NotFound:
+            return SeenLease()
+        return _read(body)
+
+    async def _give_back(self) -> None:
+        try:
+            await self._write("", create=False)
+        except ApiError as error:
+            # The next replica takes it after DURATION.
+            log.info("the Lease was not given back", cause=one_line(str(error)))
+
+    async def _write(self, holder: str, *, create: bool) -> SeenLease:
+        """Raises ApiError: Conflict if another replica was faster."""
+        body = json.dumps(self._manifest(holder)).encode()
+        method, path = ("POST", self._path) if create else ("PUT", f"{self._path}/{NAME}")
+        answer = await self._client.change(
+            method, path, {"fieldManager": NAME}, body, content_type="application/json", seconds=SECONDS
+        )
+        return _read(answer)
+
+    def _manifest(self, holder: str) -> dict[str, Any]:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        metadata: dict[str, Any] = {"name": NAME, "namespace": self._namespace}
+        metadata["labels"] = {"app.kubernetes.io/part-of": "switchback"}
+        if self.state.seen.version:
+            metadata["resourceVersion"] = self.state.seen.version
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": int(DURATION), "renewTime": now}
+        return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+
+
+def _read(body: bytes) -> SeenLease:
+    """Raises ApiError."""
+    try:
+        lease = msgspec.json.decode(body, type=_Lease)
+    except FAULTS as error:
+        raise Garbled(f"the Lease cannot be read: {error}") from error
+    return SeenLease((lease.spec.holder_identity if lease.spec else "") or "", lease.metadata.resource_version)
