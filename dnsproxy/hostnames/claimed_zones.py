@@ -24,6 +24,7 @@ class ClaimedZones:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._zones: set[str] = set()
+        self._seen = 0
         self.unjudged = 0
         """Hostnames at the last count that were not looked up yet, and are denied for that."""
         self.left_out = 0
@@ -34,10 +35,12 @@ class ClaimedZones:
         return outermost(self._zones)
 
     def add_fresh(self) -> Generator[None, None, bool]:
-        """Add the zones of the names judged since the last call; False if they were too many, and need a count."""
-        fresh = self._registry.outcomes.take_fresh()
+        """Add the zones of the names judged since the last call; False if they are too many, and need a count."""
+        judged = self._registry.outcomes.judged
+        fresh = self._registry.outcomes.judged_since(self._seen)
         if fresh is None:
             return False
+        self._seen = judged
         _, left_out = yield from self._add(fresh, self._zones)
         self.left_out += left_out
         return True
@@ -45,7 +48,7 @@ class ClaimedZones:
     def count(self) -> Generator[None, None, None]:
         """Find all zones anew."""
         # Names that are judged from here on are fresh for the next addition.
-        self._registry.outcomes.take_fresh()
+        self._seen = self._registry.outcomes.judged
         zones: set[str] = set()
         self.unjudged, self.left_out = yield from self._add(self._registry.store.names(), zones)
         self._zones = zones

@@ -6,8 +6,9 @@ claim is simply answered takes no memory.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from dnsproxy.dns.names import Reach
@@ -16,8 +17,8 @@ from dnsproxy.hostnames.verdict import Excluded, Unverified, Verdict
 Row = tuple[str, Reach]
 """A hostname and the reach of the claims to it."""
 
-MOST_FRESH: Final = 1_000
-"""Hostnames remembered as judged since the last reader asked; beyond, a reader has to look at all names."""
+MOST_FRESH: Final = 5_000
+"""Judgements remembered for readers that keep something of all names; beyond, a reader has to look at all of them."""
 
 
 class Outcomes:
@@ -29,13 +30,12 @@ class Outcomes:
         self._excluded: dict[Row, tuple[Excluded, ...]] = {}
         self._unverified: dict[Row, Unverified] = {}
         self._waiting: dict[Row, None] = {}
-        self._fresh: set[str] = set()
+        self._fresh: deque[str] = deque(maxlen=MOST_FRESH)
 
     def note(self, row: Row, verdict: Verdict) -> None:
         """Replace the outcome of a row; constant time."""
         self.judged += 1
-        if len(self._fresh) <= MOST_FRESH:
-            self._fresh.add(row[0])
+        self._fresh.append(row[0])
         if verdict.excluded:
             self._excluded[row] = verdict.excluded
         else:
@@ -49,10 +49,10 @@ class Outcomes:
         else:
             self._unverified.pop(row, None)
 
-    def take_fresh(self) -> set[str] | None:
-        """The hostnames judged since the last call; None if they were more than MOST_FRESH."""
-        fresh, self._fresh = self._fresh, set()
-        return fresh if len(fresh) <= MOST_FRESH else None
+    def judged_since(self, number: int) -> set[str] | None:
+        """The hostnames judged since `judged` was this number; None if they are too many to tell."""
+        fresh = self.judged - number
+        return set(islice(reversed(self._fresh), fresh)) if fresh <= len(self._fresh) else None
 
     def excluded(self) -> list[Excluded]:
         """Every excluded claim."""

@@ -97,13 +97,22 @@ class Targets:
         """
         if claim.target is not None:
             return tuple(claim.target.split(","))
-        target = self.default
-        if claim.ingress_class is not None and claim.ingress_class in self.by_class:
-            target = self.by_class[claim.ingress_class]
+        target = self._given(claim)
         if target == (AUTO,):
             service = self.steered.get(_subject_of(claim))
             return (SERVICE + service,) if service else target
         return target
+
+    def subject_of(self, claim: Claim) -> str:
+        """The class or Gateway that decides with `auto` how a claim is answered, steered or not; empty if none does."""
+        own = claim.addresses or claim.target is not None
+        return "" if own or self._given(claim) != (AUTO,) else _subject_of(claim)
+
+    def _given(self, claim: Claim) -> tuple[str, ...]:
+        """The target of the claim's class, or the default."""
+        if claim.ingress_class is not None and claim.ingress_class in self.by_class:
+            return self.by_class[claim.ingress_class]
+        return self.default
 
 
 def _subject_of(claim: Claim) -> str:

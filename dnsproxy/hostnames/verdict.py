@@ -54,6 +54,8 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """The first by rank, where another namespace has the name."""
     unready: Claim | None = None
     """The claim that has the name, which is forwarded because no endpoint of the claim's target is ready."""
+    contenders: tuple[Claim, ...] = ()
+    """The claims that have the name or come first, and those that would if a Service answered for them (`auto`)."""
 
     @property
     def owner(self) -> Claim | None:
@@ -65,6 +67,8 @@ class _Trial(NamedTuple):
     claim: Claim
     addresses: tuple[str, ...]
     doubt: str
+    refused: bool
+    """Whether a guard, a right or its public record denies the claim, whatever its target is."""
     denial: str | None
     unready: bool = False
 
@@ -95,25 +99,27 @@ def judge(
         addresses = targets.addresses_for(claim)
         doubt = _doubt(claim, addresses, finding, enforce=enforce, looked=looked)
         denial = _denial(claim, guards) or (rights.denial(claim, targets=targets) if rights else None)
-        denial = denial or targets.unsteered(claim)
-        denial = denial or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
-        trials.append(_Trial(claim, addresses, doubt, denial, targets.is_unready(claim)))
+        foreign = f"{doubt}, --ownership enforce" if doubt and enforce else None
+        refused = denial is not None or foreign is not None
+        denial = denial or targets.unsteered(claim) or foreign
+        trials.append(_Trial(claim, addresses, doubt, refused, denial, targets.is_unready(claim)))
     if len(trials) == 1 and trials[0].addresses and trials[0].denial is None and not trials[0].unready:
         only = trials[0]
         # Nearly every name: its one claim, of the namespace that has the name already.
         if tenure is None or tenure.holder.namespace == only.claim.origin.namespace:
-            return Verdict(only.claim, only.addresses, (), only.doubt)
+            return Verdict(only.claim, only.addresses, (), only.doubt, contenders=(only.claim,))
     able = [one for one in trials if one.denial is None]
     first = next((one for one in able if one.addresses), None)
     owner = _owner_of(able, first, tenure)
     rival = first.claim.origin if first is not None and owner is not first else None
     winner = _stand_in(able, owner)
     excluded = tuple(_excluded(trials, winner, rival, targets=targets, tenure=tenure))
+    contenders = tuple(_contenders(trials, targets=targets, tenure=tenure))
     if winner is None:
         unready = owner.claim if owner is not None else None
         waits = bool(able) and (rival is None or unready is not None)
-        return Verdict(None, (), excluded, waits=waits, rival=rival, unready=unready)
-    return Verdict(winner.claim, winner.addresses, excluded, winner.doubt, rival=rival)
+        return Verdict(None, (), excluded, waits=waits, rival=rival, unready=unready, contenders=contenders)
+    return Verdict(winner.claim, winner.addresses, excluded, winner.doubt, rival=rival, contenders=contenders)
 
 
 def _owner_of(able: Iterable[_Trial], first: _Trial | None, tenure: Tenure | None) -> _Trial | None:
@@ -133,6 +139,26 @@ def _stand_in(able: Iterable[_Trial], owner: _Trial | None) -> _Trial | None:
         return owner
     others = (one for one in able if one.addresses and not one.unready)
     return next((one for one in others if one.namespace == owner.namespace), None)
+
+
+def _contenders(trials: Iterable[_Trial], *, targets: Targets, tenure: Tenure | None) -> Iterator[Claim]:
+    """The claims before which no answered one ranks, and those before which none of the name's own namespace does.
+
+    A claim whose target is `auto` is among them as if a Service answered for it, but keeps the name from no other.
+    """
+    namespace = tenure.holder.namespace if tenure is not None and not tenure.ended else None
+    taken = taken_within = False
+    for one in trials:
+        if one.refused or not (one.addresses or targets.subject_of(one.claim)):
+            continue
+        if not taken or (one.namespace == namespace and not taken_within):
+            yield one.claim
+        if one.claim.addresses:
+            return  # the operator's own name
+        if one.addresses:
+            namespace = one.namespace if namespace is None else namespace
+            taken = True
+            taken_within = taken_within or (one.namespace == namespace and not one.unready)
 
 
 def _is_route_of(claim: Claim, listener: Claim) -> bool:

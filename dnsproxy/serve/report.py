@@ -16,7 +16,8 @@ from dnsproxy.admin.pages.overview import Overview, UpstreamState
 from dnsproxy.admin.pages.rates import CHARTS, read_counters
 from dnsproxy.admin.pages.routes import Pages, table_routes
 from dnsproxy.admin.publication_route import PublicationRoute
-from dnsproxy.admin.zones_route import ZonesRoute
+from dnsproxy.admin.subjects_route import subjects_route
+from dnsproxy.admin.zones_route import zones_route
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
@@ -63,7 +64,10 @@ class SelfReport:
     async def serve(self, port: AdminPort) -> None:
         """Answer on the admin port until cancelled."""
         published = PublicationRoute(lambda: self._server.table, ttl=self._ttl)
-        zones = ZonesRoute(self._keeper.registry, waiting_for=lambda: self._keeper.waiting_for)
+        counted = [
+            route(self._keeper.registry, waiting_for=lambda: self._keeper.waiting_for)
+            for route in (zones_route, subjects_route)
+        ]
         pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_keep_tidy, pages)
@@ -81,7 +85,7 @@ class SelfReport:
                     **pages.routes(),
                     **table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes),
                     **published.routes(waiting_for=lambda: self._keeper.waiting_for),
-                    **zones.routes(),
+                    **{path: show for one in counted for path, show in one.routes().items()},
                 },
                 samples=(self._history, self._read_counters),
             )

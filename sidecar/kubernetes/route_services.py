@@ -52,10 +52,15 @@ def parse_subjects(text: str) -> tuple[str, ...]:
     """The value of FOR: `ingressclass/NAME` or `gateway/NAMESPACE/NAME`, separated by commas. Raises ValueError."""
     subjects = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for one in subjects:
-        match = _SUBJECT.fullmatch(one)
-        if match is None or len(match["ingress"] or match["gateway"]) > _LONGEST:
+        if not is_subject(one):
             raise ValueError(f"{one!a} is not ingressclass/NAME or gateway/NAMESPACE/NAME")
     return subjects
+
+
+def is_subject(text: str) -> bool:
+    """Whether a text is `ingressclass/NAME` or `gateway/NAMESPACE/NAME`."""
+    match = _SUBJECT.fullmatch(text)
+    return match is not None and len(match["ingress"] or match["gateway"]) <= _LONGEST
 
 
 def parse_relay_to(text: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames import outcomes as outcomes_module
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.outcomes import Outcomes, Row
 from dnsproxy.hostnames.verdict import Excluded, Unverified, Verdict
@@ -53,3 +54,16 @@ def test_every_verdict_is_counted_and_another_row_is_left_as_it_was() -> None:
     outcomes.note(("*.example.org", Reach.ONE_LABEL), ANSWERED)
     outcomes.note(("*.example.org", Reach.ONE_LABEL), ANSWERED)
     assert (outcomes.judged, outcomes.excluded_rows()) == (3, [ROW])
+
+
+def test_readers_learn_independently_what_was_judged_since_they_looked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcomes_module, "MOST_FRESH", 3)
+    outcomes = Outcomes()
+    assert outcomes.judged_since(0) == set()
+    for number, name in enumerate("aabc"):
+        outcomes.note((name, Reach.NAME), ANSWERED)
+        assert outcomes.judged_since(number) == {name}
+    assert outcomes.judged_since(1) == {"a", "b", "c"}
+    assert outcomes.judged_since(1) == {"a", "b", "c"}
+    assert outcomes.judged_since(4) == set()
+    assert outcomes.judged_since(0) is None
