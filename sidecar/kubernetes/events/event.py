@@ -105,25 +105,30 @@ def make_event(
     """The body of the request; `time` is in UTC, `instance` the name of the pod."""
     more = f" (and {suppressed} more of these since the last Event)" if suppressed else ""
     text = f"{one_line(note)}{more}"
-    regarding = {"apiVersion": about.api_version, "kind": about.kind, "name": about.name}
-    optional = {"namespace": about.namespace, "uid": about.uid}
+    regarding = {
+        "apiVersion": about.api_version,
+        "kind": about.kind,
+        "namespace": about.namespace,
+        "name": about.name,
+        "uid": about.uid,
+    }
     body = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Event",
-        "metadata": {"name": _name(reporter, about, reason, time, instance), "namespace": namespace_of(about)},
+        "metadata": {"name": _name(reporter, reason, time, instance), "namespace": namespace_of(about)},
         "eventTime": time.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": reporter.controller,
         "reportingInstance": instance[:_LONGEST_INSTANCE] or "unknown",
         "action": reporter.action,
         "reason": reason.name,
-        "regarding": regarding | {key: text for key, text in optional.items() if text},
+        "regarding": {key: text for key, text in regarding.items() if text},
         "note": text.encode("utf-8", "replace")[:_LONGEST_NOTE].decode("utf-8", "ignore"),
         "type": "Warning" if reason.warns else "Normal",
     }
     return json.dumps(body).encode()
 
 
-def _name(reporter: Reporter, about: About, reason: Reason, time: datetime, instance: str) -> str:
+def _name(reporter: Reporter, reason: Reason, time: datetime, instance: str) -> str:
     """The same name for the same Event, so that one that is sent twice is created once (RFC 1123)."""
-    told = crc32(f"{instance} {reason.name} {about.kind} {about.namespace}/{about.name}".encode("utf-8", "replace"))
+    told = crc32(f"{instance} {reason.name}".encode("utf-8", "replace"))
     return f"{reporter.name_prefix}-{told:08x}-{int(time.timestamp() * 1e6):x}"
