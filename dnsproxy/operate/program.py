@@ -13,12 +13,12 @@ from functools import partial
 import structlog
 import trio
 
+from dnsproxy.admin.steering_document import PATH, format_steering
 from dnsproxy.install.run.survey import InstallRequest
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus, stanza_facts
 from dnsproxy.operate.observe.observation import Places
 from dnsproxy.operate.report.page import format_page
-from dnsproxy.operate.report.steering_document import PATH, format_steering
 from dnsproxy.operate.report.steering_status import SteeringCollector, SteeringStatus
 from dnsproxy.operate.steering import Steering
 from sidecar.admin.answers import JSON, Answer, Readiness, Route

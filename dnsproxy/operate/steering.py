@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 import structlog
 import trio
 
+from dnsproxy.admin.steering_document import SteeringDocument
 from dnsproxy.operate.decide.decisions import Decision, Verdict, decide
 from dnsproxy.operate.decide.facts import Facts, Subject
 from dnsproxy.operate.decide.names import service_name
@@ -22,7 +23,7 @@ from dnsproxy.operate.decide.route_faults import Backend, find_route_faults
 from dnsproxy.operate.observe.observation import Observation, Places
 from dnsproxy.operate.probe.probing_tasks import ProbingTasks
 from dnsproxy.operate.report import event_reasons
-from dnsproxy.operate.report.steering_document import SteeringDocument, route_rows, subject_rows
+from dnsproxy.operate.report.rows import route_rows, subject_rows
 from dnsproxy.operate.report.steering_status import SteeringStatus
 from dnsproxy.operate.write.lease_keeper import LeaseKeeper
 from dnsproxy.operate.write.service_writer import ServiceWriter
@@ -32,6 +33,8 @@ from sidecar.values.text import one_line
 
 TICK: Final = 1.0
 """Seconds, at most, until the loop looks what is due."""
+PATIENCE: Final = 15.0
+"""Seconds for which something may be missing before it is reported: a new class is probed, a pod starts."""
 GATHER: Final = 0.05
 """Seconds for which changes are gathered: a rollout changes many objects at once."""
 
@@ -51,8 +54,8 @@ class Steering:
         self._observation = Observation(client, places, self._on_change)
         self._wake = trio.Event()
         self._led = False
-        self._told: dict[Subject, str] = {}
-        """By subject: the last reason for an Event that is not about a write."""
+        self._stopped: dict[Subject, tuple[str, float, bool]] = {}
+        """By subject: what is in the way of its decision, since when, and whether it was reported."""
         self._route_faults: dict[str, tuple[str, ...]] = {}
 
     async def run(self) -> NoReturn:
@@ -80,7 +83,7 @@ class Steering:
         if leads != self._led:
             self._led = leads
             probing.forget()
-            self._told.clear()
+            self._stopped.clear()
         facts = probing.known(self._observation.facts())
         decisions = decide(facts)
         wanted = plan(facts, decisions, now=datetime.now(UTC))
@@ -123,22 +126,28 @@ class Steering:
         """Log and create Events for what stops a decision, once for each reason."""
         stopped = dict(wanted.faults)
         for one in decisions:
-            unwritten = stopped.get(one.subject, "") or self._writer.faults.get(service_name(one.subject), "")
-            reason = event_reasons.NOT_WRITTEN if unwritten else event_reasons.UNDECIDED
-            why = unwritten or (one.evidence[-1] if one.waits else "")
-            if why and self._told.get(one.subject) != why:
-                log.warning(
-                    "not decided" if not unwritten else "not written", subject=str(one.subject), cause=one_line(why)
-                )
-                self._recorder.record(
-                    event_reasons.about_subject(one.subject), reason, "; ".join(one.evidence) if one.waits else why
-                )
-            self._told[one.subject] = why
+            self._report_stopped(
+                one, stopped.get(one.subject, "") or self._writer.faults.get(service_name(one.subject), "")
+            )
         for key, why_not in faults.items():
             if self._route_faults.get(key) != why_not:
                 log.warning("fault of a route Service", service=key, cause=one_line("; ".join(why_not)))
                 self._recorder.record(event_reasons.about_service(key), event_reasons.ROUTE_FAULT, "; ".join(why_not))
         self._route_faults = faults
+
+    def _report_stopped(self, one: Decision, unwritten: str) -> None:
+        """Log and create an Event for what is in the way of one decision, once it has lasted."""
+        why, now = unwritten or (one.evidence[-1] if one.waits else ""), trio.current_time()
+        before, since, reported = self._stopped.get(one.subject, ("", now, False))
+        if bool(before) != bool(why):
+            since, reported = now, False
+        if why and now - since >= PATIENCE and not (reported and before == why):
+            reason = event_reasons.NOT_WRITTEN if unwritten else event_reasons.UNDECIDED
+            text = unwritten or "; ".join(one.evidence)
+            log.warning(reason.name, subject=str(one.subject), cause=one_line(text))
+            self._recorder.record(event_reasons.about_subject(one.subject), reason, text)
+            reported = True
+        self._stopped[one.subject] = why, since, reported
 
     def _report_written(self, written: Iterable[Change], decisions: tuple[Decision, ...]) -> None:
         """Log and create Events for names that are answered otherwise from now on."""

@@ -14,6 +14,7 @@ from dnsproxy.cluster_dns.original_upstreams import UpstreamCheck
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.install.report.comparison import format_coverage, format_drift, format_target
+from dnsproxy.install.report.steering_rows import format_steering_values
 from dnsproxy.install.report.verdict import StatusReport, Verdict
 
 
@@ -34,6 +35,7 @@ def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
         "dnsproxy": list(map(format_asked, report.answers)),
         "upstreams": _upstreams(report.upstreams),
         "event": _event(report),
+        "steering": format_steering_values(report.steering, report.steering_unknown),
         "faults": [{"blame": fault.blame.value, "text": fault.text, "remedy": fault.remedy} for fault in found.faults],
         "read": list(map(str, found.asked)),
     }

@@ -21,6 +21,7 @@ from dnsproxy.install.report.comparison import (
     rows_of_coverage,
     rows_of_drift,
 )
+from dnsproxy.install.report.steering_rows import rows_of_steering
 from dnsproxy.install.report.verdict import StatusReport
 from sidecar.values.text import one_line
 
@@ -37,7 +38,8 @@ _STATES: Final = {Presence.YES: "ok", Presence.PARTLY: "part", Presence.NO: "no"
 
 def format_rows(report: StatusReport) -> list[Row]:
     """The table, with escaped text."""
-    rows = [*_found(report.found), *_chosen(report), *_installed(report), *_events(report), *_faults(report.found)]
+    rows = [*_found(report.found), *_chosen(report), *_installed(report), *_events(report)]
+    rows += [*rows_of_steering(report.steering, report.steering_unknown), *_faults(report.found)]
     return [Row(row.what, row.state, one_line(row.detail)) for row in rows]
 
 

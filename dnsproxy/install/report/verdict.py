@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from dnsproxy.admin.steering_document import SteeringDocument
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.method_choice import Choice, Method
 from dnsproxy.cluster_dns.original_upstreams import UpstreamCheck, check_upstreams, find_original
@@ -21,6 +22,7 @@ from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.coverage import Coverage
 from dnsproxy.install.change.drift import Drift
 from dnsproxy.install.report.last_event import LastEvent
+from dnsproxy.install.report.steering_rows import faults_of_steering
 from sidecar.values.exit_status import ExitStatus
 
 
@@ -41,6 +43,10 @@ class StatusReport:
     """The live hostnames outside the zones of the stanza."""
     event: LastEvent | None = None
     """The last Event of an installer; None if there is none, or if it may not be read."""
+    steering: SteeringDocument | None = None
+    """What `dnsproxy operate` says; None if it does not run, or could not be asked."""
+    steering_unknown: str = ""
+    """Why `dnsproxy operate` could not be asked."""
 
     @property
     def upstreams(self) -> UpstreamCheck:
@@ -71,7 +77,7 @@ def judge(report: StatusReport) -> Verdict:
     damaged = next((trace for trace in report.traces if trace.fault), None)
     if damaged is not None:
         return Verdict(ExitStatus.NO, f"installed, and damaged: {damaged.target}: {damaged.fault}")
-    late = "; ".join(_why_late(report))
+    late = "; ".join((*_why_late(report), *faults_of_steering(report.steering)))
     if Presence.YES in states and not states & {Presence.NO, Presence.PARTLY}:
         if late:
             return Verdict(ExitStatus.NO, f"installed and loaded, and out of date: {late}")

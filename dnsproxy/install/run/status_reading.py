@@ -23,6 +23,7 @@ from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.report.verdict import StatusReport
 from dnsproxy.install.run.live_hostnames import read_coverage
 from dnsproxy.install.run.result_event import read_last_event
+from dnsproxy.install.run.steering_reading import read_steering
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.endpoints import Endpoint
 
@@ -54,12 +55,14 @@ async def read_status(request: StatusRequest) -> StatusReport:
         own = await read_own_addresses(client, request.own)
         coverage = await _read_coverage(client, request, found, traces)
         event = await read_last_event(client, (request.where.namespace, request.own.namespace))
+        steering = await read_steering(client, request.own)
     installed = tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))
     loaded = await ask_all((request.dns,) if request.dns else places_to_ask(found), zones_to_ask(traces))
     # One zone is enough: dnsproxy answers in all zones alike.
     answers = await ask_all(request.addresses or installed or own, (".",))
     drift = find_drift(found, traces, own=own, named=request.addresses) if found.complete else None
-    return StatusReport(found, choose_method(found), traces, loaded, answers, drift, coverage, event)
+    own_parts = drift, coverage, event, steering.document, steering.unknown
+    return StatusReport(found, choose_method(found), traces, loaded, answers, *own_parts)
 
 
 async def _read_coverage(

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 from markupsafe import Markup
 
+from dnsproxy.admin.steering_document import RouteRow, SteeringDocument, SubjectRow
 from dnsproxy.operate.decide.decisions import Verdict
-from dnsproxy.operate.report.steering_document import RouteRow, SteeringDocument, SubjectRow
 from dnsproxy.operate.report.steering_status import SteeringStatus
 from sidecar.admin.page.document import Fact, Frame, Level, document, facts, notes, section, table, text
 from sidecar.admin.page.markup import joined
@@ -60,7 +60,7 @@ def _subjects(found: SteeringDocument) -> Markup:
 
 
 def _subject(one: SubjectRow) -> tuple[Markup, ...]:
-    level = Level.BAD if one.fault else Level.OK if one.steered or one.decision == Verdict.NOTHING.value else Level.WARN
+    level = Level.BAD if one.fault else Level.WARN if one.undecided else Level.OK
     decision = "relayed, its names are answered" if one.steered else _SHOWN.get(one.decision, one.decision)
     evidence = [*one.evidence, *([one.fault] if one.fault else [])]
     return (

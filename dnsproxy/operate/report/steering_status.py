@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dnsproxy.admin.steering_document import SteeringDocument
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.decisions import Verdict
-from dnsproxy.operate.report.steering_document import SteeringDocument
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ NO_HEADER: Final = {"use-proxy-protocol": "false"}
 _GROUPS: Final = {
     "ConfigMap": "/api/v1",
     "Node": "/api/v1",
+    "Pod": "/api/v1",
     "Service": "/api/v1",
     "DaemonSet": "/apis/apps/v1",
     "Deployment": "/apis/apps/v1",

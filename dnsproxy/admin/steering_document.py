@@ -6,15 +6,9 @@ a ValueError.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
-
-from dnsproxy.operate.decide.decisions import Decision, is_steered, last_route
-from dnsproxy.operate.decide.facts import Facts
-from dnsproxy.operate.decide.names import service_name
-from dnsproxy.operate.decide.plan import Plan
 
 PATH: Final = "/steering"
 LARGEST: Final = 8 << 20
@@ -30,6 +24,8 @@ class SubjectRow(msgspec.Struct, frozen=True, kw_only=True):
     """`nothing`, `leave alone`, `relay` or `keep`."""
     steered: bool
     """Whether its names are answered with the relay Service now."""
+    undecided: bool = False
+    """Whether something is missing to decide, which the evidence names last."""
     hostnames: int
     backend: str = ""
     """The Service of its controller, `NAMESPACE/NAME`; empty if it is not known."""
@@ -79,37 +75,3 @@ def parse_steering(octets: bytes) -> SteeringDocument:
 def format_steering(document: SteeringDocument) -> bytes:
     """The document as JSON."""
     return msgspec.json.encode(document) + b"\n"
-
-
-def subject_rows(
-    facts: Facts, decisions: Iterable[Decision], plan: Plan, faults: Mapping[str, str]
-) -> tuple[SubjectRow, ...]:
-    """The rows of all subjects; `faults`: by name of a Service, why it could not be written."""
-    stopped = dict(plan.faults)
-    hostnames = {one.subject: one.hostnames for one in facts.subjects}
-    rows = []
-    for one in decisions:
-        route = last_route(one.subject, facts)
-        rows.append(
-            SubjectRow(
-                subject=str(one.subject),
-                decision=one.verdict.value,
-                steered=is_steered(one.subject, route),
-                hostnames=hostnames.get(one.subject, 0),
-                backend=one.backend.key if one.backend is not None else "",
-                relay=f"{facts.namespace}/{route.name}" if route is not None else "",
-                evidence=one.evidence,
-                fault=stopped.get(one.subject, "") or faults.get(service_name(one.subject), ""),
-            )
-        )
-    return tuple(rows)
-
-
-def route_rows(facts: Facts, faults: Mapping[str, tuple[str, ...]]) -> tuple[RouteRow, ...]:
-    """The rows of all route Services; `faults` by `NAMESPACE/NAME`."""
-    return tuple(
-        RouteRow(service=key, relay_to=one.relay_to, managed=one.ours, faults=faults.get(key, ()))
-        for one in sorted(facts.routes, key=lambda one: one.name)
-        if one.relay_to or faults.get(f"{facts.namespace}/{one.name}")
-        for key in (f"{facts.namespace}/{one.name}",)
-    )

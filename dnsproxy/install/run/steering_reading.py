@@ -1,0 +1,100 @@
+"""Steering reading: what the replicas of `dnsproxy operate` say, for `dnsproxy status`.
+
+The law: GET requests only. Each pod is asked directly, and through the API server where there is no route to pods. What
+could not be asked is a reason, never an absence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from dnsproxy.admin.steering_document import LARGEST, PATH, SteeringDocument, parse_steering
+from dnsproxy.cluster_dns.own_service import ObjectRef
+from sidecar.admin.asking import NoAnswer, get
+from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, Condition, EndpointSlice, condition_of
+from sidecar.kubernetes.errors import ApiError, NotFound
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.objects import Collection
+from sidecar.kubernetes.one_shot import list_all
+from sidecar.kubernetes.watch_policy import Pace
+from sidecar.values.endpoints import Endpoint, is_address
+from sidecar.values.text import one_line
+
+SERVICE: Final = "operate"
+"""The Service of its pods, in the namespace of dnsproxy's."""
+ADMIN_PORT: Final = 8085
+SECONDS: Final = 3.0
+"""For the direct answer of a pod, and for one of the API server."""
+_PACE: Final = Pace(list_timeout=10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSteering:
+    """What is known of the steering."""
+
+    document: SteeringDocument | None = None
+    """That of the replica that leads, or of another one; None if none answered."""
+    unknown: str = ""
+    """Why there is no document; empty with one, and where `dnsproxy operate` does not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pod:
+    name: str
+    endpoint: Endpoint
+
+
+async def read_steering(client: ApiClient, own: ObjectRef) -> ReadSteering:
+    """What the replicas beside dnsproxy's own Service say. Never raises."""
+    try:
+        pods = await _read_pods(client, own.namespace)
+    except NotFound:
+        return ReadSteering()
+    except ApiError as error:
+        return ReadSteering(unknown=f"the pods of Service {own.namespace}/{SERVICE} may not be listed: {error}")
+    reasons = []
+    found: SteeringDocument | None = None
+    for pod in pods:
+        try:
+            document = parse_steering(await _ask(client, own.namespace, pod))
+        except (NoAnswer, ApiError, ValueError) as error:
+            reasons.append(f"pod {pod.name}: {one_line(str(error))}")
+            continue
+        if document.leads:
+            return ReadSteering(document)
+        found = found or document
+    return ReadSteering(found, "" if found or not reasons else reasons[0])
+
+
+async def _read_pods(client: ApiClient, namespace: str) -> list[_Pod]:
+    """The ready pods. Raises ApiError."""
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+    collection = Collection("EndpointSlice", path, EndpointSlice, label_selector=f"{SERVICE_NAME}={SERVICE}")
+    found = await list_all(client, collection, pace=_PACE)
+    slices = sorted((one for one in found.values() if isinstance(one, EndpointSlice)), key=lambda one: one.address_type)
+    return list({pod.name: pod for one in reversed(slices) for pod in _pods_of(one)}.values())
+
+
+def _pods_of(one: EndpointSlice) -> Iterator[_Pod]:
+    port = next((port.port for port in one.ports or () if port.port), ADMIN_PORT)
+    for endpoint in one.endpoints or ():
+        address = next(filter(is_address, endpoint.addresses or ()), "")
+        name = (endpoint.target_ref.name if endpoint.target_ref else None) or address
+        if address and condition_of(endpoint) is Condition.READY:
+            yield _Pod(name, Endpoint(address, port))
+
+
+async def _ask(client: ApiClient, namespace: str, pod: _Pod) -> bytes:
+    """The document of a pod. Raises NoAnswer or ApiError."""
+    with trio.move_on_after(SECONDS):
+        try:
+            return (await get(pod.endpoint, PATH, program="dnsproxy operate", largest=LARGEST)).body
+        except NoAnswer as error:
+            if error.status:
+                raise
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod.name}:{pod.endpoint.port}/proxy{PATH}"
+    return await client.get(path, seconds=SECONDS, largest=LARGEST)

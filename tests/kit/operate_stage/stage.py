@@ -1,0 +1,320 @@
+"""The stage: its network, servers and control plane for a module, and a cluster on it for each test."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.kit.apiserver import ApiServer, running_apiserver, send
+from tests.kit.doctor_stage.objects import collection_of, path_of
+from tests.kit.doctor_stage.servers import Server, running_servers
+from tests.kit.launched import ROOT
+from tests.kit.networks import POD_ADDRESS, Network, one_network
+from tests.kit.operate_stage.objects import (
+    DNSPROXY_LABELS,
+    OWN,
+    RELAY_LABELS,
+    Object,
+    pod,
+    pod_status,
+    service,
+)
+from tests.kit.operate_stage.programs import create_node, endpoint_slice_controller, kube_proxy, running
+from tests.kit.programs import program
+
+PEERS: Final = (
+    *("etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "coredns", "nginx", "haproxy", "nft", "ip"),
+    *("curl", "dig"),
+)
+MERGE: Final = "application/merge-patch+json"
+SERVICE_RANGE: Final = "10.96.0.0/16,2001:db8:96::/112"
+DNSPROXY_POD: Final = "10.244.2.1"
+RELAY_POD: Final = "10.244.2.2"
+PUBLIC_DNS: Final = "192.0.2.53"
+ADMIN: Final = "127.0.0.1:8085"
+SECONDS: Final = 60.0
+_ZONE: Final = """\
+$ORIGIN example.org.
+$TTL 1
+@ IN SOA ns.invalid. root.invalid. 1 60 60 60 1
+* IN A {public}
+"""
+
+
+@dataclass
+class Stage:
+    """A running stage."""
+
+    folder: Path
+    network: Network
+    api: ApiServer
+    created: dict[str, None] = field(default_factory=dict)
+    """The paths of the objects of a test."""
+    _namespaces: set[str] = field(default_factory=lambda: {"default", "kube-system"})
+
+    def put(self, *objects: Object) -> None:
+        """Create objects, with their statuses."""
+        with self.network.entered(), self.api.connection() as connection:
+            for one in objects:
+                self._create_namespace(one["metadata"].get("namespace"))
+                made = {key: value for key, value in one.items() if key != "status"}
+                send(connection, "POST", collection_of(one), made)
+                self.created[path_of(one)] = None
+                if "status" in one:
+                    send(connection, "PATCH", f"{path_of(one)}/status", {"status": one["status"]}, content_type=MERGE)
+
+    def remove(self, *objects: Object) -> None:
+        """Delete objects."""
+        for one in objects:
+            self.created.pop(path_of(one), None)
+            self.request("DELETE", path_of(one))
+
+    def set_status(self, one: Object, points: Sequence[Object]) -> None:
+        """Write the status of a load balancer, of a Service or an Ingress."""
+        status = {"loadBalancer": {"ingress": list(points)}}
+        self.request("PATCH", f"{path_of(one)}/status", {"status": status})
+
+    def set_ready(self, one: Object, *, ready: bool) -> None:
+        """Make a pod ready or not, as its kubelet."""
+        addresses = [entry["ip"] for entry in one["status"]["podIPs"]]
+        self.request("PATCH", f"{path_of(one)}/status", {"status": pod_status(*addresses, ready=ready)})
+
+    def annotate(self, one: Object, **annotations: str | None) -> None:
+        """Set our annotations, without their prefix and with underscores."""
+        changed = {f"switchback.dev/{key.replace('_', '-')}": text for key, text in annotations.items()}
+        self.request("PATCH", path_of(one), {"metadata": {"annotations": changed}})
+
+    def request(self, method: str, path: str, body: object = None) -> Any:
+        """One request to the API server; a patch is a merge patch."""
+        kind = MERGE if method == "PATCH" else "application/json"
+        with self.network.entered():
+            return self.api.request(method, path, body, content_type=kind)
+
+    def routes(self) -> dict[str, Object]:
+        """The route Services by name."""
+        found = self.request("GET", f"/api/v1/namespaces/{OWN}/services")["items"]
+        return {one["metadata"]["name"]: {"kind": "Service", **one} for one in found if _annotation(one, "relay-to")}
+
+    def events(self) -> list[tuple[str, str, str]]:
+        """Reason, name of the object and note of every Event of operate."""
+        found = self.request("GET", "/apis/events.k8s.io/v1/events")["items"]
+        own = [one for one in found if one["reportingController"] == "switchback.dev/dnsproxy-operate"]
+        return [(one["reason"], one["regarding"]["name"], one["note"]) for one in own]
+
+    def dig(self, name: str, kind: str = "A") -> tuple[str, ...]:
+        """What the pods' DNS answers."""
+        command = [program("dig"), f"@{DNSPROXY_POD}", "+short", "+tries=1", "+time=2", name, kind]
+        with self.network.entered():
+            done = subprocess.run(command, check=False, capture_output=True, text=True)
+        return tuple(sorted(line for line in done.stdout.splitlines() if line and not line.startswith(";")))
+
+    def curl(self, host: str, port: int = 443, *, at: str = "") -> str:
+        """The HTTP status that a pod gets at a host, or `000`; `at`: an address in place of the DNS answer."""
+        address = at or next(iter(self.dig(host)), "")
+        if not address:
+            return "no address"
+        scheme = "https" if port != 80 else "http"
+        command = [program("curl"), "-sk", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "4"]
+        command += ["--connect-to", f"{host}:{port}:{address}:{port}", f"{scheme}://{host}:{port}/"]
+        with self.network.entered():
+            return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+
+    def steering(self) -> Object:
+        """What operate says."""
+        with self.network.entered():
+            done = subprocess.run(
+                [program("curl"), "-s", f"http://{ADMIN}/steering"], check=False, capture_output=True, text=True
+            )
+        return dict(json.loads(done.stdout)) if done.stdout.startswith("{") else {"subjects": [], "routes": []}
+
+    def subject(self, name: str = "ingressclass/nginx") -> Object:
+        """What operate says about one subject."""
+        return next((one for one in self.steering()["subjects"] if one["subject"] == name), {})
+
+    def eventually(self, what: str, condition: Callable[[], bool], *, seconds: float = SECONDS) -> float:
+        """Wait for a condition; the seconds that it took."""
+        begun = time.monotonic()
+        while not condition():
+            if time.monotonic() - begun > seconds:
+                raise AssertionError(f"not within {seconds:g} s: {what}\n{self.explain()}")
+            time.sleep(0.05)
+        return time.monotonic() - begun
+
+    def explain(self) -> str:
+        """What a failure may be explained with."""
+        logs = [f"{path.name}:\n{path.read_text(errors='replace')[-3000:]}" for path in self.folder.glob("test-*.log")]
+        return "\n".join([json.dumps(self.steering(), indent=1)[-4000:], *logs])
+
+    @contextmanager
+    def cluster(self, *operate: str, relay: bool = True) -> Iterator[Running]:
+        """The programs of Switchback for the duration of a block; every object of the test is deleted at its end."""
+        running_one = Running(self)
+        try:
+            self.put(
+                pod("dnsproxy", OWN, DNSPROXY_LABELS, DNSPROXY_POD),
+                service("dnsproxy", OWN, [{"name": "dns", "port": 53, "protocol": "UDP"}], selector=DNSPROXY_LABELS),
+            )
+            with self.network.entered(), ExitStack() as stack:
+                stack.enter_context(running_one)
+                running_one.start_dnsproxy()
+                if relay:
+                    running_one.start_relay()
+                running_one.start_operate(*operate)
+                yield running_one
+        finally:
+            self._clear()
+
+    def _clear(self) -> None:
+        leases = "/apis/coordination.k8s.io/v1/namespaces/switchback/leases/switchback-operate"
+        for path in [*reversed(self.created), *map(path_of, self.routes().values()), leases]:
+            with suppress(AssertionError):
+                self.request("DELETE", path)
+        self.created.clear()
+        with suppress(AssertionError):
+            self.request("DELETE", "/apis/events.k8s.io/v1/namespaces/default/events")
+            self.request("DELETE", f"/apis/events.k8s.io/v1/namespaces/{OWN}/events")
+
+    def _create_namespace(self, name: str | None) -> None:
+        if name is not None and name not in self._namespaces:
+            self._namespaces.add(name)
+            self.api.create_namespace(name)
+
+
+class Running:
+    """The programs of Switchback on a stage; each can be ended and started again."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._stacks: dict[str, ExitStack] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.relay_pod = pod("relay", OWN, RELAY_LABELS, RELAY_POD)
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in list(self._stacks):
+            self.end(name)
+
+    def start_dnsproxy(self) -> None:
+        """`dnsproxy serve --target auto`, from its readiness."""
+        self._start(
+            "dnsproxy",
+            "dnsproxy",
+            *("serve", "--listen", f"{DNSPROXY_POD}:53", "--admin", f"{DNSPROXY_POD}:8081", "--ttl", "1"),
+            *("--source", "ingress", "--source", "gateway", "--target", "auto", "--routes-namespace", OWN),
+            *("--upstream", PUBLIC_DNS),
+            ready=f"http://{DNSPROXY_POD}:8081/readyz",
+        )
+
+    def start_relay(self) -> None:
+        """`proxy --routes-from services`, and its pod, from its readiness."""
+        if "/api/v1/namespaces/switchback/pods/relay" not in self._stage.created:
+            self._stage.put(self.relay_pod)
+        self._start(
+            "relay",
+            "proxy",
+            *("--routes-from", "services", "--routes-namespace", OWN, "--admin", f"{RELAY_POD}:8082"),
+            ready=f"http://{RELAY_POD}:8082/healthz",
+        )
+
+    def start_operate(self, *arguments: str) -> None:
+        """`dnsproxy operate`, from the moment at which its admin port answers."""
+        self._start(
+            "operate",
+            "dnsproxy",
+            *("operate", "--method", "print", "--admin", ADMIN, *arguments),
+            ready=f"http://{ADMIN}/healthz",
+        )
+
+    def end(self, name: str, *, politely: bool = False) -> None:
+        """End one of the programs; `politely` with SIGTERM."""
+        if politely:
+            self._processes[name].send_signal(signal.SIGTERM)
+            self._processes[name].wait(timeout=20)
+        self._stacks.pop(name).close()
+
+    def hang(self, name: str) -> None:
+        """Stop a program without ending it."""
+        self._processes[name].send_signal(signal.SIGSTOP)
+
+    def log(self, name: str) -> str:
+        """What a program logged."""
+        return (self._stage.folder / f"test-{name}.log").read_text(errors="replace")
+
+    def _start(self, name: str, module: str, *arguments: str, ready: str) -> None:
+        stack = self._stacks[name] = ExitStack()
+        command = [sys.executable, "-m", module, *arguments, "--kubeconfig", str(self._stage.api.kubeconfig)]
+        log = self._stage.folder / f"test-{name}.log"
+
+        def is_ready() -> bool:
+            asked = [program("curl"), "-sf", "-o", "/dev/null", "--max-time", "2", ready]
+            return subprocess.run(asked, check=False).returncode == 0
+
+        with self._stage.network.entered():
+            process = stack.enter_context(running(command, log, is_ready, NO_COLOR="1", PYTHONPATH=str(ROOT)))
+        self._processes[name] = process
+
+
+def _annotation(one: Object, name: str) -> str:
+    annotations: Mapping[str, str] = one["metadata"].get("annotations") or {}
+    return annotations.get(f"switchback.dev/{name}", "")
+
+
+def annotation(one: Object, name: str) -> str:
+    """One of our annotations; empty if it is not there."""
+    return _annotation(one, name)
+
+
+@contextmanager
+def running_stage(folder: Path) -> Iterator[Stage]:
+    """The stage, from its readiness."""
+    with one_network() as network, ExitStack() as stack:
+        network.ip("link", "add", "pod", "type", "veth", "peer", "name", "nowhere")
+        network.ip("addr", "add", f"{POD_ADDRESS}/24", "dev", "pod")
+        for device in ("pod", "nowhere"):
+            network.ip("link", "set", device, "up")
+        network.ip("route", "add", "default", "dev", "pod")
+        for address in (DNSPROXY_POD, RELAY_POD, PUBLIC_DNS, *(server.ipv4 for server in Server)):
+            network.own(address)
+        for server in Server:
+            network.own(server.ipv6)
+        with network.entered():
+            stack.enter_context(running_servers(folder))
+            api = stack.enter_context(running_apiserver(folder, service_range=SERVICE_RANGE))
+            create_node(api, POD_ADDRESS)
+            stack.enter_context(endpoint_slice_controller(api, folder))
+            stack.enter_context(kube_proxy(api, folder))
+            stack.enter_context(_public_dns(folder))
+        yield Stage(folder, network, api)
+
+
+@contextmanager
+def _public_dns(folder: Path) -> Iterator[None]:
+    (folder / "public.zone").write_text(_ZONE.format(public="203.0.113.10"), encoding="utf-8")
+    corefile = folder / "Corefile"
+    corefile.write_text(f"example.org:53 {{\n    bind {PUBLIC_DNS}\n    file {folder / 'public.zone'}\n}}\n")
+    asked = [program("dig"), f"@{PUBLIC_DNS}", "+short", "+tries=1", "+time=1", "any.example.org"]
+
+    def answers() -> bool:
+        return b"203.0.113.10" in subprocess.run(asked, check=False, capture_output=True).stdout
+
+    with running([program("coredns"), "-conf", str(corefile)], folder / "public.log", answers):
+        yield
+
+
+@pytest.fixture(scope="module")
+def stage(root: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:  # noqa: ARG001  # may skip
+    """One stage for the tests of a module. Import it where it is used, with `root`."""
+    with running_stage(tmp_path_factory.mktemp("stage")) as one:
+        yield one
