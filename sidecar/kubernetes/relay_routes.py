@@ -75,6 +75,7 @@ class RouteSpec(msgspec.Struct, frozen=True, gc=False):
     type: str | None = None
     selector: dict[str, str] | None = None
     ports: tuple[RoutePort, ...] | None = None
+    cluster_ips: tuple[str, ...] | None = msgspec.field(default=None, name="clusterIPs")
 
 
 class RouteService(msgspec.Struct, frozen=True, gc=False):

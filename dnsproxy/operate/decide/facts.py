@@ -125,6 +125,8 @@ class Route:
     released: str = ""
     ports: tuple[ListenPort, ...] = ()
     selector: tuple[tuple[str, str], ...] = ()
+    addresses: tuple[str, ...] = field(default=(), compare=False)
+    """Its ClusterIPs, which the API server gives; not ours to write."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ class RelayHandshake:
     """The backend, `NAMESPACE/NAME`."""
     ports: tuple[RelayPort, ...]
     hostnames: tuple[str, ...]
+    addresses: tuple[str, ...] = ()
+    """The ClusterIPs of the relay Service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,9 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
         if state.tls is not None and state.header != NO_HEADER and state.port in listen
     )
     names = next((one.examples for one in facts.subjects if one.subject == decision.subject), ())
-    return RelayHandshake(decision.subject, route.relay_to, ports, names[:MOST_NAMES]) if ports and names else None
+    if not ports or not names:
+        return None
+    return RelayHandshake(decision.subject, route.relay_to, ports, names[:MOST_NAMES], route.addresses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from dnsproxy.operate.decide.facts import MANAGER, ListenPort, Route
 from sidecar.kubernetes.relay_routes import MANAGED_BY, RoutePort, RouteService
 from sidecar.kubernetes.route_services import ENDPOINT_HEADERS, FOR, PROXY_PROTOCOL, RELAY_TO, RELEASED
+from sidecar.values.endpoints import is_address
 
 _PART_OF: Final = {"app.kubernetes.io/part-of": "switchback"}
 
@@ -31,6 +32,7 @@ def route_of(service: RouteService) -> Route:
         released=annotations.released or "",
         ports=tuple(map(_listen_port, (spec.ports or ()) if spec else ())),
         selector=tuple(sorted(((spec.selector or {}) if spec else {}).items())),
+        addresses=tuple(filter(is_address, (spec.cluster_ips or ()) if spec else ())),
     )
 
 

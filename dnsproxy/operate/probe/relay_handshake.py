@@ -1,8 +1,8 @@
 """One handshake through a relay: each of its ports has to answer, as a pod's client would see it.
 
 The law: an answer is any HTTP response other than 400, or a TLS ServerHello, for one of the subject's names. The first
-time each pod of the relay has to answer, so that no name is steered to a pod that does not listen yet; later one is
-enough.
+time each pod of the relay has to answer, and the relay Service too, so that no name is steered to where nobody listens
+yet; later one pod is enough.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _NOT_TAKEN: Final = frozenset([Outcome.REFUSED, Outcome.UNREACHABLE, Outcome.NO_
 
 
 async def shake_hands(wanted: RelayHandshake, pods: Sequence[str], *, every_pod: bool) -> Answered:
-    """Try the relay's pods, by their addresses."""
+    """Try the relay's pods, by their addresses; `every_pod`: all of them, and the relay Service's own addresses."""
     failed: Answered | None = None
     answered: Answered | None = None
     for pod in pods[:MOST_PODS]:
-        found = await _try_pod(wanted, pod)
+        found = await _try_address(wanted, pod, [port.listen for port in wanted.ports])
         if found.succeeded:
             answered = found
             if not every_pod:
@@ -37,24 +37,36 @@ async def shake_hands(wanted: RelayHandshake, pods: Sequence[str], *, every_pod:
             failed = found
     if failed is not None:
         return failed
-    return answered or Answered(succeeded=False, taken=False, detail="the relay has no ready pod")
+    if answered is None:
+        return Answered(succeeded=False, taken=False, detail="the relay has no ready pod")
+    return await _try_service(wanted) or answered
 
 
-async def _try_pod(wanted: RelayHandshake, pod: str) -> Answered:
+async def _try_service(wanted: RelayHandshake) -> Answered | None:
+    """What fails at the relay Service: a node needs a moment until it forwards a new Service's connections."""
+    for address in wanted.addresses:
+        found = await _try_address(wanted, address, [port.port for port in wanted.ports])
+        if not found.succeeded:
+            return found
+    return None
+
+
+async def _try_address(wanted: RelayHandshake, address: str, numbers: Sequence[int]) -> Answered:
+    """Each port of the relay at an address, where `numbers` are dialled for them."""
     answers = []
-    for port in wanted.ports:
-        probe = await _try_port(wanted, pod, port)
+    for port, number in zip(wanted.ports, numbers, strict=True):
+        probe = await _try_port(wanted, Endpoint(address, number), port)
         if not is_understood(probe):
             taken = probe.outcome not in _NOT_TAKEN
-            return Answered(succeeded=False, taken=taken, detail=f"port {port.port} at {pod}: {_told(probe)}")
+            return Answered(succeeded=False, taken=taken, detail=f"port {port.port} at {address}: {_told(probe)}")
         answers.append(f"port {port.port} {_told(probe)}")
     return Answered(succeeded=True, taken=True, detail=", ".join(answers))
 
 
-async def _try_port(wanted: RelayHandshake, pod: str, port: RelayPort) -> Probe:
+async def _try_port(wanted: RelayHandshake, endpoint: Endpoint, port: RelayPort) -> Probe:
     """The first answer that counts, or the last one."""
     for hostname in wanted.hostnames:
-        probe = await dial(DialTarget(Endpoint(pod, port.listen), hostname, port.tls), MANNER)
+        probe = await dial(DialTarget(endpoint, hostname, port.tls), MANNER)
         # An application may answer 400 to a request for one of its names; any other failure is not about the name.
         if probe.outcome is not Outcome.BAD_REQUEST:
             break
