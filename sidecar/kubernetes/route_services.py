@@ -23,7 +23,7 @@ PROXY_PROTOCOL: Final = "switchback.dev/proxy-protocol"
 ENDPOINT_HEADERS: Final = "switchback.dev/endpoint-headers"
 """Single endpoints of the backend that take another header: `443@10.244.1.7=none`, separated by commas."""
 RELEASED: Final = "switchback.dev/released"
-"""Since when no name is answered with the Service: RFC 3339 in UTC. Clients may know its addresses for a while."""
+"""Since when nobody needs the Service any more: RFC 3339 in UTC. Clients may know its addresses for a while."""
 
 HEADERS: Final = ("v1", "v2", "none", "pass")
 """As the relay's flag --proxy-protocol has them."""

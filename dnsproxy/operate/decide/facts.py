@@ -139,6 +139,8 @@ class Facts:
     """The labels by which a Service selects our relay's pods."""
     relay_endpoints: tuple[str, ...] = ()
     """The addresses of the relay's ready pods, one for each pod."""
+    relay_families: frozenset[str] = frozenset()
+    """The families of all their addresses: IPv4, IPv6. A Service has no endpoint in another one."""
     subjects: tuple[SubjectFacts, ...] = ()
     services: Mapping[str, ServiceFacts] = field(default_factory=dict)
     """All Services of type LoadBalancer, and those that an annotation names; by `NAMESPACE/NAME`."""

@@ -43,7 +43,7 @@ class RelayHandshake:
     ports: tuple[RelayPort, ...]
     hostnames: tuple[str, ...]
     addresses: tuple[str, ...] = ()
-    """The ClusterIPs of the relay Service."""
+    """The ClusterIPs of the relay Service that lead to a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,8 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
     names = next((one.examples for one in facts.subjects if one.subject == decision.subject), ())
     if not ports or not names:
         return None
-    return RelayHandshake(decision.subject, route.relay_to, ports, names[:MOST_NAMES], route.addresses)
+    addresses = tuple(one for one in route.addresses if ("IPv6" if ":" in one else "IPv4") in facts.relay_families)
+    return RelayHandshake(decision.subject, route.relay_to, ports, names[:MOST_NAMES], addresses)
 
 
 @dataclass(frozen=True, slots=True)

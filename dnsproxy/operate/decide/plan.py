@@ -1,7 +1,8 @@
 """Which route Services are created, patched and deleted, so that the cluster has the decisions.
 
 The law: equal state gives no change. A Service without our label is never changed; a name that another has is the fault
-of one subject. A Service that no name is answered with any more stays for LINGER, because clients know its address.
+of one subject. Names leave a relay that works PARTING after pods can do without it, and their Service stays for LINGER,
+because clients know its address.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from sidecar.kubernetes.route_services import format_endpoint_headers, format_he
 
 LINGER: Final = timedelta(minutes=10)
 """Resolvers forget an answer after seconds; programs that keep addresses, such as a JVM, mostly after minutes."""
+PARTING: Final = timedelta(seconds=10)
+"""Until then each node sends no more connections to the pods that are gone, and honours a new ipMode."""
 _TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 """RFC 3339 in UTC."""
 
@@ -125,24 +128,31 @@ def _leave(before: Route, decision: Decision | None, facts: Facts, now: datetime
         return []
     if decision is not None and decision.verdict is Verdict.KEEP:
         return []
-    since = _parse_time(before.released)
-    if since is None:
-        return [Patch(before, _released(before, decision, now))]
-    return [Delete(before)] if now - since >= LINGER else []
+    since = _parse_time(before.released, now)
+    if since is not None and now - since >= LINGER:
+        return [Delete(before)]
+    parts = decision is not None and decision.verdict is Verdict.NOTHING
+    stays = parts and (since is None or now - since < PARTING)
+    after = replace(
+        _with_headers_of(before, decision),
+        subjects=before.subjects if stays else "",
+        released=before.released if since is not None else now.strftime(_TIME),
+    )
+    return [Patch(before, after)] if after != before else []
 
 
-def _released(before: Route, decision: Decision | None, now: datetime) -> Route:
-    """The Service without a name: it goes on relaying, with the header that the controller takes now."""
-    after = replace(before, subjects="", released=now.strftime(_TIME))
+def _with_headers_of(before: Route, decision: Decision | None) -> Route:
+    """The Service that goes on relaying, with the header that the controller takes now."""
     same = decision is not None and decision.backend is not None and decision.backend.key == before.relay_to
     if decision is None or not same or {one.port for one in before.ports} != {one.port for one in decision.ports}:
-        return after
-    return _with_headers(after, decision.ports)
+        return before
+    return _with_headers(before, decision.ports)
 
 
-def _parse_time(text: str) -> datetime | None:
-    """The time; None for an empty text, and for one that somebody else wrote, whose wait begins anew."""
+def _parse_time(text: str, now: datetime) -> datetime | None:
+    """The time; None for an empty text, and for one to come or that is none, of which the wait begins anew."""
     try:
-        return datetime.strptime(text, _TIME).replace(tzinfo=UTC)
+        since = datetime.strptime(text, _TIME).replace(tzinfo=UTC)
     except ValueError:
         return None
+    return since if since <= now else None

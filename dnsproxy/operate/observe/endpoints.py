@@ -46,6 +46,16 @@ def ready_pods(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:
     return tuple(sorted(pods.values()))
 
 
+def ready_families(slices: Iterable[EndpointSlice]) -> frozenset[str]:
+    """The families in which a pod is ready: IPv4, IPv6."""
+    return frozenset(
+        one.address_type
+        for one in slices
+        if one.address_type in FAMILIES
+        and any(condition_of(pod) is Condition.READY and pod.addresses for pod in one.endpoints or ())
+    )
+
+
 def _usable(one: EndpointSlice) -> bool:
     return any(condition_of(endpoint) in USABLE and endpoint.addresses for endpoint in one.endpoints or ())
 

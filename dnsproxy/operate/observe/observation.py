@@ -5,7 +5,7 @@ The law: a thin shell; it judges nothing. Only endpoints of Services behind subj
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,12 +17,13 @@ from dnsproxy.operate.decide.controllers import BACKEND, controllers_of
 from dnsproxy.operate.decide.facts import Facts, Route, ServiceFacts, SubjectFacts, parse_subject
 from dnsproxy.operate.decide.route_manifest import route_of
 from dnsproxy.operate.observe.data_plane import DataPlaneReader
-from dnsproxy.operate.observe.endpoints import endpoints_of, ready_pods
+from dnsproxy.operate.observe.endpoints import endpoints_of, ready_families, ready_pods
 from dnsproxy.operate.observe.followed import EndpointFollowers, Followed, itself, slices_of_namespace
 from dnsproxy.operate.observe.owners import gateway_owner, owners_of
 from dnsproxy.operate.observe.services import follow_services
 from dnsproxy.operate.observe.structs import GATEWAYS, INGRESS_CLASSES
 from dnsproxy.operate.observe.subjects import SubjectsFollower
+from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.relay_routes import route_service_collection
@@ -81,14 +82,17 @@ class Observation:
 
     def facts(self) -> Facts:
         """What is known now, without probes and handshakes."""
+        routes = tuple(map(route_of, self.route_services.objects.values()))
+        relay = self._relay_slices(routes)
         facts = Facts(
             self._places.namespace,
             self._places.relay_selector,
-            self._relay_endpoints(),
+            ready_pods(relay),
+            ready_families(relay),
             subjects=tuple(map(self._subject, self.subjects.claimed)),
             services={key: one.balancer for key, one in self.services.objects.items() if one.balancer is not None},
             plane=self.plane.plane,
-            routes=self._routes(),
+            routes=routes,
             complete=not self.missing,
         )
         return self._with_endpoints(facts)
@@ -125,13 +129,10 @@ class Observation:
             owners=owners | (owners_of(found.metadata) if found is not None else frozenset()),
         )
 
-    def _routes(self) -> tuple[Route, ...]:
-        return tuple(map(route_of, self.route_services.objects.values()))
-
-    def _relay_endpoints(self) -> tuple[str, ...]:
-        """The ready pods behind the route Services, which all have the same."""
-        ours = {route.name for route in self._routes() if route.ours and route.relay_to}
+    def _relay_slices(self, routes: Iterable[Route]) -> tuple[EndpointSlice, ...]:
+        """Those of the route Services, which all have the same pods."""
+        ours = {route.name for route in routes if route.ours and route.relay_to}
         slices = self._slices.objects.values()
-        return ready_pods(
+        return tuple(
             one for one in slices if one.metadata.labels is not None and one.metadata.labels.service_name in ours
         )

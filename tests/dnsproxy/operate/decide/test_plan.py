@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import settings, strategies
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec.structs import replace as with_fields
@@ -15,7 +16,7 @@ from dnsproxy.doctor.judge.short_circuit import DataPlane
 from dnsproxy.operate.decide.decisions import decide
 from dnsproxy.operate.decide.facts import Facts, Handshake, ListenPort, Route, Subject, SubjectFacts
 from dnsproxy.operate.decide.names import service_name
-from dnsproxy.operate.decide.plan import LINGER, Create, Delete, Patch, Plan, plan
+from dnsproxy.operate.decide.plan import LINGER, PARTING, Create, Delete, Patch, Plan, plan
 from tests.dnsproxy.operate.decide.cluster import (
     CLASS,
     GATEWAY,
@@ -74,25 +75,39 @@ def test_three_failures_take_the_names_back_and_the_relay_waits_for_the_next_han
     assert [(one.subjects, one.released) for one in failing.routes] == [("", "")]
 
 
+def test_a_class_that_is_let_go_leaves_a_relay_that_works_after_every_node_knows_what_its_relay_knows() -> None:
+    facts = applied(cluster(routes=STEERED, probes=probes_of(mode=HeaderMode.REJECTS)))
+    (parting,) = facts.routes
+    assert (parting.subjects, parting.released) == ("ingressclass/nginx", "2026-11-25T12:00:00Z")
+    assert parting.headers == "v1,80=none,443=none"
+    assert planned(facts, NOW + PARTING - timedelta(seconds=1)).changes == ()
+    assert planned(facts, NOW + PARTING).changes == (Patch(parting, replace(parting, subjects="")),)
+
+
+def test_a_class_whose_hostnames_are_gone_leaves_the_relay_at_once() -> None:
+    (route,) = applied(cluster(replace(CLASS, hostnames=0), routes=STEERED)).routes
+    assert (route.subjects, route.released) == ("", "2026-11-25T12:00:00Z")
+
+
 def test_a_class_that_is_let_go_keeps_its_relay_for_clients_that_know_its_address() -> None:
-    facts = cluster(routes=STEERED, probes=probes_of(mode=HeaderMode.REJECTS))
-    (released,) = applied(facts).routes
-    assert (released.subjects, released.released) == ("", "2026-11-25T12:00:00Z")
-    assert released.headers == "v1,80=none,443=none"
-    facts = replace(facts, routes=(released,))
+    facts = applied(cluster(routes=STEERED, probes=probes_of(mode=HeaderMode.REJECTS)))
+    facts = applied(facts, NOW + PARTING)
+    (released,) = facts.routes
     assert planned(facts, NOW + LINGER - timedelta(seconds=1)).changes == ()
     assert planned(facts, NOW + LINGER).changes == (Delete(released),)
 
 
 def test_a_class_that_needs_the_relay_again_is_no_longer_released() -> None:
-    (released,) = applied(cluster(routes=STEERED, probes=probes_of(mode=HeaderMode.REJECTS))).routes
+    facts = applied(cluster(routes=STEERED, probes=probes_of(mode=HeaderMode.REJECTS)))
+    (released,) = applied(facts, NOW + PARTING).routes
     (route,) = applied(cluster(routes=(released,), handshakes={NGINX: SUCCEEDED})).routes
     assert (route.subjects, route.released, route.headers) == ("ingressclass/nginx", "", "v1")
     assert route.ports == released.ports
 
 
-def test_a_time_that_another_wrote_begins_the_wait_anew() -> None:
-    facts = cluster(replace(CLASS, hostnames=0), routes=(route_of(steered=False, released="yesterday"),))
+@pytest.mark.parametrize("text", ["yesterday", "2026-11-25", "2999-01-01T00:00:00Z"])
+def test_a_time_that_another_wrote_begins_the_wait_anew(text: str) -> None:
+    facts = cluster(replace(CLASS, hostnames=0), routes=(route_of(steered=False, released=text),))
     (change,) = planned(facts).changes
     assert isinstance(change, Patch)
     assert change.route.released == "2026-11-25T12:00:00Z"
@@ -100,7 +115,7 @@ def test_a_time_that_another_wrote_begins_the_wait_anew() -> None:
 
 def test_an_ip_mode_that_appears_leaves_the_header_of_the_relay() -> None:
     proxied = replace(SERVICE, service=with_fields(SERVICE.service, points=PROXY))
-    (route,) = applied(cluster(CLASS, proxied, routes=STEERED)).routes
+    (route,) = applied(applied(cluster(CLASS, proxied, routes=STEERED)), NOW + PARTING).routes
     assert (route.subjects, route.headers) == ("", "v1")
 
 
@@ -173,7 +188,7 @@ class Sequences(RuleBasedStateMachine):
     def subjects(self, subjects: tuple[SubjectFacts, ...]) -> None:
         self.facts = replace(self.facts, subjects=subjects)
 
-    @rule(seconds=strategies.sampled_from([1, 60, 600]))
+    @rule(seconds=strategies.sampled_from([1, 10, 60, 600]))
     def wait(self, seconds: int) -> None:
         self.now += timedelta(seconds=seconds)
 
@@ -183,7 +198,10 @@ class Sequences(RuleBasedStateMachine):
         routes = tuple(one for one in self.facts.routes if one.name != name)
         self.facts = replace(self.facts, routes=(*routes, theirs))
 
-    @rule(released=strategies.sampled_from(["", "tomorrow"]), headers=strategies.sampled_from(["v2", "x"]))
+    @rule(
+        released=strategies.sampled_from(["", "tomorrow", "2999-01-01T00:00:00Z"]),
+        headers=strategies.sampled_from(["v2", "x"]),
+    )
     def person_edits_ours(self, released: str, headers: str) -> None:
         edited = (replace(one, released=released, headers=headers) if one.ours else one for one in self.facts.routes)
         self.facts = replace(self.facts, routes=tuple(edited))
