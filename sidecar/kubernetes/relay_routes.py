@@ -34,6 +34,7 @@ MOST_ROUTES: Final = 1000
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 
 _TCP: Final = "TCP"
+_NEEDED: Final = "the relay needs itself"
 
 
 class RouteAnnotations(msgspec.Struct, frozen=True, gc=False):
@@ -126,14 +127,17 @@ class RelayRoutes:
 
 
 def find_relay_routes(
-    services: Mapping[str, RouteService | Unreadable], *, reserved: Iterable[int] = ()
+    services: Mapping[str, RouteService | Unreadable], *, reserved: Mapping[int, str] | Iterable[int] = ()
 ) -> RelayRoutes:
-    """The routes of the Services of our namespace, by `NAMESPACE/NAME`; `reserved` are ports that the relay needs."""
+    """The routes of the Services of our namespace, by `NAMESPACE/NAME`.
+
+    `reserved` are ports that no Service gets; as a mapping, with who has them, for the fault: `--admin has`.
+    """
     taken: dict[int, RelayRoute] = {}
     faults: dict[str, tuple[str, ...]] = {}
-    reserved = frozenset(reserved)
+    kept = reserved if isinstance(reserved, Mapping) else dict.fromkeys(reserved, _NEEDED)
     for key, service in sorted(services.items(), key=_age):
-        found, why = _routes_of(key, service, services, reserved)
+        found, why = _routes_of(key, service, services, kept)
         why += [fault for route in found if (fault := _take(route, taken))]
         if why:
             faults[key] = tuple(why)
@@ -144,7 +148,7 @@ def _routes_of(
     key: str,
     service: RouteService | Unreadable,
     services: Mapping[str, RouteService | Unreadable],
-    reserved: frozenset[int],
+    reserved: Mapping[int, str],
 ) -> tuple[list[RelayRoute], list[str]]:
     """The routes that one Service asks for, and its faults."""
     if isinstance(service, Unreadable):
@@ -194,7 +198,7 @@ def _ports_of(service: RouteService) -> tuple[RoutePort, ...]:
     return (service.spec.ports or ()) if service.spec else ()
 
 
-def _listening_port(port: RoutePort, reserved: frozenset[int]) -> int:
+def _listening_port(port: RoutePort, reserved: Mapping[int, str]) -> int:
     """Raises ValueError with the reason."""
     if (port.protocol or _TCP) != _TCP:
         raise ValueError(f"port {port.port} is {port.protocol}; only TCP is relayed")
@@ -202,7 +206,7 @@ def _listening_port(port: RoutePort, reserved: frozenset[int]) -> int:
     if not isinstance(listen, int) or not 0 < listen <= MAXIMUM_PORT:
         raise ValueError(f"the targetPort of port {port.port} is {listen!a}; name a number from 1 to {MAXIMUM_PORT}")
     if listen in reserved:
-        raise ValueError(f"the targetPort of port {port.port} is {listen}, which the relay needs itself")
+        raise ValueError(f"the targetPort of port {port.port} is {listen}, which {reserved[listen]}")
     return listen
 
 

@@ -125,6 +125,14 @@ def test_a_fault_names_the_annotation_or_port_and_moves_no_other_service(
     assert why in found["a"][0]
 
 
+def test_who_has_a_reserved_port_is_named_if_that_is_known() -> None:
+    found = faults(service("a", ports=[port(443, 8082), port(80, 20080)]), reserved={8082: "--admin has"})
+    assert found == {"a": ["the targetPort of port 443 is 8082, which --admin has"]}
+    assert lines(service("a", ports=[port(443, 8082), port(80, 20080)]), reserved={8082: ""}) == [
+        "20080=web/shop:80,v1"
+    ]
+
+
 def test_a_backend_that_selects_the_relays_pods_is_the_relay_itself() -> None:
     plain = service("relay", to=None)
     found = faults({**plain, **service("a", to=f"{OWN}/relay")})
