@@ -1,4 +1,4 @@
 """Finds and orders the addresses of backends, from names, hosts files and Services, and tracks their health.
 
-Pure but for backend.py, discovery.py, name_resolver.py and service_watch.py.
+Pure but for backend.py, discovery.py, followed_service.py, name_resolver.py and service_watch.py.
 """

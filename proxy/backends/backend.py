@@ -18,6 +18,7 @@ import trio
 from proxy.backends.balancing import Pool
 from proxy.backends.health import Cause, Failure, Health, Transition
 from proxy.backends.last_addresses import Decision, LastAddresses
+from proxy.backends.own_listeners import OwnListeners
 from proxy.routes import ServicePort, reaches
 from sidecar.sockets.socket_address import SocketAddress, socket_address
 from sidecar.values.endpoints import Endpoint
@@ -50,7 +51,7 @@ class Address(NamedTuple):
 class Backend:
     """One destination of one or more routes: its current addresses and its health."""
 
-    def __init__(self, destination: HostPort | ServicePort, *, listeners: Sequence[Endpoint]) -> None:
+    def __init__(self, destination: HostPort | ServicePort, *, listeners: Iterable[Endpoint]) -> None:
         self.destination = destination
         self.failure: Failure | None = None
         """Why there are no addresses; None without addresses means that the first answer is pending."""
@@ -60,12 +61,14 @@ class Backend:
         self.outdated = trio.Event()
         """Set when an address did not answer, to cause a new look-up, which replaces the event."""
         self._pool: Pool[Address] = Pool()
-        self._listeners = tuple(listeners)
+        self._listeners = OwnListeners(listeners)
         self._waiting: set[Callable[[], None]] = set()
         self._last = LastAddresses()
         self._kept: Decision | None = None
         """Why the last addresses are still used, if the last look-up failed."""
         self._own: frozenset[Address] = frozenset()
+        self._found: tuple[Sequence[Address], Sequence[Address]] | None = None
+        """The last addresses with those that are listeners of this relay, and those that are held back."""
         if is_literal(destination):
             self._replace([_literal(destination)])
 
@@ -81,6 +84,11 @@ class Backend:
     def when_known(self, callback: Callable[[], None]) -> None:
         """Call the callback once, at the next answer or failure."""
         self._waiting.add(callback)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether a client waits for the first addresses."""
+        return bool(self._waiting)
 
     def forget(self, callback: Callable[[], None]) -> None:
         """Withdraw a callback."""
@@ -106,19 +114,25 @@ class Backend:
         else:
             log.info("backend reachable again", backend=str(self.destination))
 
-    def take(self, found: Iterable[Address] | Failure) -> None:
-        """Set the current addresses of the backend, or why they are unknown."""
+    def take(self, found: Iterable[Address] | Failure, *, held: Iterable[Address] = ()) -> None:
+        """Set the current addresses of the backend, or why they are unknown; `held` ones are tried after all others."""
         if isinstance(found, Failure):
             self._take_failure(found)
         else:
             self._kept = None
             self._last.found()
-            self._replace(found)
-        if not self.addresses:
-            self.observe(self.failure)
+            self._replace(found, held)
+        self._note_unreachable()
         waiting, self._waiting = self._waiting, set()
         for callback in waiting:
             callback()
+
+    def set_listeners(self, listeners: OwnListeners) -> None:
+        """The listeners of this relay have changed."""
+        self._listeners = listeners
+        if self._found is not None:
+            self._replace(*self._found)
+            self._note_unreachable()
 
     def _take_failure(self, failure: Failure) -> None:
         decision = self._last.judge(failure.cause, now=monotonic())
@@ -127,17 +141,25 @@ class Backend:
                 self._warn(_KEPT[decision], failure)
             self._kept = decision
         else:
-            self._kept = None
+            self._kept = self._found = None
             self._pool.replace(())
             self.failure = failure
+
+    def _note_unreachable(self) -> None:
+        if not self.addresses:
+            self.observe(self.failure)
 
     def _warn(self, event: str, failure: Failure) -> None:
         log.warning(event, backend=str(self.destination), cause=str(failure.cause), error=failure.detail)
 
-    def _replace(self, found: Iterable[Address]) -> None:
-        found = tuple(found)
-        own = frozenset(filter(self._is_own, found))
-        self._pool.replace(address for address in found if address not in own)
+    def _replace(self, found: Iterable[Address], held: Iterable[Address] = ()) -> None:
+        found, held = tuple(found), tuple(held)
+        self._found = found, held
+        own = frozenset(filter(self._is_own, (*found, *held)))
+        self._pool.replace(
+            (address for address in found if address not in own),
+            last=(address for address in held if address not in own),
+        )
         self.failure = None if self.addresses else OWN_LISTENER
         if own - self._own and self.addresses:
             log.warning("excluded an address of the backend, a listener of this relay", backend=str(self.destination))
@@ -147,7 +169,7 @@ class Backend:
         target = Endpoint(address.sockaddr[0], address.sockaddr[1])
         return any(
             reaches(listener, target) or (_covers(listener, target) and _is_local(address))
-            for listener in self._listeners
+            for listener in self._listeners.at(target.port)
         )
 
 

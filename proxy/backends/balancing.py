@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice, zip_longest
+from math import inf
 from typing import Final, Generic, Protocol, TypeVar
 
 FAILED_SECONDS: Final = 30.0
@@ -39,10 +40,13 @@ class Pool(Generic[AddressT]):
         self._failed: dict[AddressT, float] = {}
         self._turn = 0
 
-    def replace(self, addresses: Iterable[AddressT]) -> None:
-        """Replace all addresses; an address that stays keeps its state."""
-        self.addresses = tuple(dict.fromkeys(addresses))
-        self._failed = {one: until for one, until in self._failed.items() if one in self.addresses}
+    def replace(self, addresses: Iterable[AddressT], *, last: Iterable[AddressT] = ()) -> None:
+        """Replace all addresses; an address that stays keeps its state. Those in `last` are tried after all others."""
+        spare = dict.fromkeys(last, inf)
+        self.addresses = tuple(dict.fromkeys((*addresses, *spare)))
+        kept = {one: until for one, until in self._failed.items() if one in self.addresses and until < inf}
+        # Like failed ones, for as long as they are given here: so the order of each connection needs no other rule.
+        self._failed = {**kept, **spare}
 
     def note_failure(self, address: AddressT, *, now: float) -> None:
         """Record that an address did not answer."""

@@ -1,7 +1,7 @@
 """The ports of a Service, and the endpoints of a port that accept connections.
 
-The law: pure. endpoint_choice.py decides which conditions get new connections. Existing connections of a pod are not
-affected.
+The law: pure. endpoint_choice.py decides which conditions get new connections, and hold_back.py when. Existing
+connections of a pod are not affected.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from proxy.backends.hold_back import Usable, choose_all
 from proxy.routes import ServicePort
-from sidecar.kubernetes.endpoint_choice import USABLE, preferred
+from sidecar.kubernetes.endpoint_choice import USABLE
 from sidecar.kubernetes.endpoint_slices import (
     FAMILIES,
     SERVICE_NAME,
@@ -58,13 +59,17 @@ def port_name(service: Service | None, wanted: int | str) -> str:
 
 def usable_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint]:
     """The endpoints that get new connections, in an order that does not depend on that of the slices."""
+    return list(choose_all(find_usable(slices, port)).used)
+
+
+def find_usable(slices: Iterable[EndpointSlice], port: str) -> Usable:
+    """The endpoints that accept connections."""
     groups: dict[Condition, set[Endpoint]] = {condition: set() for condition in USABLE}
     for number, one in _endpoints(slices, port):
         group = groups.get(condition_of(one))
         if group is not None:
             group.update(Endpoint(parse_address(text), number) for text in one.addresses or () if is_address(text))
-    found = preferred(ready=groups[Condition.READY], leaving=groups[Condition.LEAVING])
-    return sorted(found, key=lambda endpoint: (endpoint.host, endpoint.port))
+    return Usable(groups[Condition.READY], groups[Condition.LEAVING])
 
 
 def describe_none(wanted: ServicePort, slices: Iterable[EndpointSlice], port: str) -> str:

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from proxy.backends.backend import OWN_LISTENER, Address, Backend, address_of
 from proxy.backends.health import Cause, Failure
 from proxy.backends.last_addresses import CONFIRM_SECONDS
+from proxy.backends.own_listeners import OwnListeners
 from proxy.routes import ServicePort
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
@@ -189,3 +190,55 @@ def test_an_address_that_failed_is_tried_last_and_fresh_ones_are_asked_for() -> 
     assert [backend.order() for _ in range(3)] == [(second, first)] * 3
     backend.note_connected(first)
     assert {backend.order()[0] for _ in range(2)} == {first, second}
+
+
+def test_a_listener_that_comes_excludes_an_address_until_it_goes() -> None:
+    backend = backend_with("127.0.0.1", "192.0.2.1")
+    with capture_logs() as logs:
+        backend.set_listeners(OwnListeners([Endpoint("::", 80), Endpoint("::", 443)]))
+        assert [one.host for one in backend.addresses] == ["192.0.2.1"]
+        backend.set_listeners(OwnListeners([Endpoint("::", 80)]))
+        backend.set_listeners(OwnListeners([Endpoint("::", 443)]))
+        assert [one.host for one in backend.addresses] == ["127.0.0.1", "192.0.2.1"]
+    assert [entry["event"] for entry in logs] == ["excluded an address of the backend, a listener of this relay"]
+
+
+def test_a_backend_that_becomes_the_relay_itself_says_so_and_recovers() -> None:
+    backend = backend_with("127.0.0.1")
+    with capture_logs() as logs:
+        backend.set_listeners(OwnListeners([Endpoint("::", 80)]))
+    assert backend.addresses == ()
+    assert backend.failure is OWN_LISTENER is backend.health.failure
+    assert [entry["cause"] for entry in logs] == ["own-listener"]
+    backend.set_listeners(OwnListeners())
+    assert backend.failure is None
+    assert [one.host for one in backend.addresses] == ["127.0.0.1"]
+
+
+@pytest.mark.parametrize("failure", [NO_SUCH_NAME, SILENCE], ids=lambda failure: str(failure.cause))
+def test_listeners_that_change_before_the_first_answer_bring_no_address(failure: Failure) -> None:
+    backend = Backend(NAMED, listeners=())
+    backend.set_listeners(OwnListeners([Endpoint("::", 80)]))
+    assert backend.failure is None
+    backend.take(failure)
+    backend.set_listeners(OwnListeners())
+    assert backend.addresses == ()
+    assert backend.failure is failure
+
+
+def test_held_addresses_are_tried_last_and_own_ones_among_them_never() -> None:
+    backend = Backend(NAMED, listeners=[Endpoint("127.0.0.1", 80)])
+    backend.take([address_of("192.0.2.1", 80)], held=[address_of("192.0.2.2", 80), address_of("127.0.0.1", 80)])
+    assert [[one.host for one in backend.order()] for _ in range(2)] == [["192.0.2.1", "192.0.2.2"]] * 2
+    backend.set_listeners(OwnListeners())
+    assert {next(one.host for one in backend.order()) for _ in range(3)} == {"192.0.2.1"}
+    assert len(backend.order()) == 3
+
+
+def test_a_client_that_waits_for_addresses_is_known() -> None:
+    backend = Backend(NAMED, listeners=())
+    assert not backend.is_awaited
+    backend.when_known(print)
+    assert backend.is_awaited
+    backend.take([address_of("192.0.2.1", 80)])
+    assert not backend.is_awaited

@@ -119,3 +119,23 @@ def test_whatever_failed_each_address_is_tried_once_and_none_is_left_out(
         order = places.order(now=now)
         assert len(order) == min(MOST, len(set(held)))
         assert set(order) == set(held)
+
+
+def test_an_address_that_is_held_back_is_tried_after_those_that_failed() -> None:
+    one = pool(V4[0], V4[1])
+    one.note_failure(V4[0], now=0)
+    one.replace(V4[:2], last=[V4[2]])
+    assert one.addresses == (V4[0], V4[1], V4[2])
+    assert one.order(now=1) == (V4[1], V4[0], V4[2])
+    # However long it takes: it is tried like the others only when it is given as one of them.
+    assert one.order(now=10 * FAILED_SECONDS)[-1] == V4[2]
+    one.replace(V4[:3])
+    assert {one.order(now=20 * FAILED_SECONDS)[0] for _ in range(3)} == set(V4[:3])
+
+
+def test_an_address_that_is_held_back_is_used_once_it_has_taken_over() -> None:
+    one = pool()
+    one.replace([V4[0]], last=[V4[1]])
+    one.note_failure(V4[0], now=0)
+    one.note_success(V4[1])
+    assert one.order(now=1) == (V4[1], V4[0])
