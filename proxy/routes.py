@@ -54,6 +54,12 @@ class Route:
     backend: HostPort | ServicePort
     proxy_protocol: ProxyProtocol | None = None
     """The header of these connections; None: that of all routes."""
+    stated_port: int | None = None
+    """The destination port in the header; None: the advertised or the listening one."""
+    exceptions: tuple[tuple[str, ProxyProtocol], ...] = ()
+    """Single addresses of the backend whose connections have another header."""
+    services: tuple[str, ...] = ()
+    """The route Services `NAMESPACE/NAME` that ask for it; empty for a route from a flag."""
 
     def __str__(self) -> str:
         option = "" if self.proxy_protocol is None else f",{_PROTOCOL_OPTION}={self.proxy_protocol}"
@@ -145,12 +151,19 @@ def parse_ready_when(text: str) -> Quorum | Listening:
     return Listening(parse_port(text))
 
 
-def check_ready_when(ready_when: ReadyWhen, routes: Iterable[Route]) -> None:
-    """Raise ValueError if a quorum is not alone, or if no route listens on a port."""
+def parse_namespace(text: str) -> str:
+    """The name of a namespace. Raises ValueError."""
+    if not _LABEL.match(text):
+        raise ValueError(f"{quoted(text)} is not the name of a namespace")
+    return text
+
+
+def check_ready_when(ready_when: ReadyWhen, routes: Iterable[Route], *, more_come: bool = False) -> None:
+    """Raise ValueError if a quorum is not alone, or if no route listens on a port, unless `more_come` later."""
     if len(ready_when) > 1 and (quorum := next((one for one in ready_when if isinstance(one, Quorum)), None)):
         raise ValueError(f"{quorum} stands alone, without ports or another quorum")
     listening = [route.listen for route in routes]
-    for one in ready_when:
+    for one in () if more_come else ready_when:
         if isinstance(one, Listening) and not any(map(one.covers, listening)):
             raise ValueError(f"no route listens on {one}")
 

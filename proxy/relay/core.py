@@ -7,7 +7,6 @@ test_limits.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from time import monotonic
 from typing import Final, Protocol
 
@@ -75,12 +74,12 @@ class Core:
         self.wheel: Wheel[Item] = Wheel(now=monotonic())
         self.buffer = bytearray(BUFFER)
         self.view = memoryview(self.buffer)
-        # Each route has a listener.
-        descriptors = descriptor_limit() - len(settings.routes)
+        # Each route of a flag has a listener.
+        self._descriptors = descriptors = descriptor_limit() - len(settings.routes)
         self.pipes = Pipes(most=pipes_within(descriptors)) if pipes is None else pipes
         self.limit = _connection_limit(settings.max_connections, descriptors=descriptors)
         self.clients = Clients(most_each=settings.max_connections_per_client or share_of_one_client(self.limit))
-        self.listeners: Sequence[Accepting] = ()
+        self.listeners: list[Accepting] = []
         self.alive: dict[Item, tuple[str, int]] = {}
         """Address and port of the client of each item."""
         self.paused = False
@@ -91,6 +90,13 @@ class Core:
         self._shortage = Shortage()
         self._crowd_log, self._header_log = LogPace(), LogPace()
         self._first_look = min(settings.idle_timeout, settings.half_close_timeout, 5.0)
+
+    def set_aside(self, descriptors: int) -> None:
+        """Adapt the limits to the descriptors that routes from Services take now."""
+        settings, left = self.settings, self._descriptors - descriptors
+        possible = connections_within(left, pipes=pipes_within(self._descriptors))
+        self.limit = min(possible, settings.max_connections or possible)
+        self.clients.most_each = settings.max_connections_per_client or share_of_one_client(self.limit)
 
     def admit(self, host: str, port: int, *, limited: bool = True) -> bool:
         """Whether the client may have another connection; a refusal is logged."""
@@ -155,6 +161,17 @@ class Core:
         self.paused = False
         for listener in self.listeners:
             self.poller.add(listener.fd, listener.accept)
+
+    def add_listener(self, listener: Accepting) -> None:
+        """Watch one more listener, if accepting is not paused."""
+        self.listeners.append(listener)
+        if not self.paused:
+            self.poller.add(listener.fd, listener.accept)
+
+    def remove_listener(self, listener: Accepting) -> None:
+        """No longer watch a listener; call it before its socket is closed."""
+        self.listeners.remove(listener)
+        self.poller.remove(listener.fd)
 
     def tick(self, now: float) -> None:
         """Wake the items that are due, and end a pause if there is room."""

@@ -21,10 +21,10 @@ _STREAM: Final = int(socket.SOCK_STREAM)
 class HeaderlessSocket(socket.SocketType):
     """A stream socket that is reset when its peer begins with a PROXY header."""
 
-    def __init__(self, family: int, descriptor: int, *, on_header: Callable[[], None]) -> None:
-        """Takes over the descriptor; `on_header` is called at most once."""
+    def __init__(self, family: int, descriptor: int, *, on_header: Callable[[], None], begun: bytes = b"") -> None:
+        """Takes over the descriptor; `on_header` is called at most once. `begun`: what was read before."""
         super().__init__(family, _STREAM, 0, descriptor)
-        self._begun: bytes | None = b""
+        self._begun: bytes | None = begun
         """The first octets; None if they are no header."""
         self._refused = False
         self._on_header = on_header

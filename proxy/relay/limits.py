@@ -21,6 +21,9 @@ LOG_SECONDS: Final = 60.0
 
 # Descriptors for everything but listeners, connections and the admin port: look-ups, probes, the API server, the log.
 _RESERVED: Final = 64
+_WATCHES: Final = 2
+"""Of one Service. Each holds a connection to the API server."""
+_OF_ONE_ROUTE: Final = 1 + _WATCHES
 
 
 def pipes_within(descriptors: int) -> int:
@@ -28,11 +31,24 @@ def pipes_within(descriptors: int) -> int:
     return min(MOST_PIPES, descriptors // 16)
 
 
-def connections_within(descriptors: int) -> int:
-    """How many connections fit beside the listeners: each needs two, beside those of pipes and other uses."""
-    left = descriptors - 2 * pipes_within(descriptors)
+def connections_within(descriptors: int, *, pipes: int | None = None) -> int:
+    """How many connections fit beside the listeners: each needs two, beside those of pipes and other uses.
+
+    `pipes` were made possible at the start, if that is not what these descriptors allow.
+    """
+    left = descriptors - 2 * (pipes_within(descriptors) if pipes is None else pipes)
     reserved = _RESERVED + admin_share(descriptors)
     return max(1, (left - min(reserved, left // 2)) // 2)
+
+
+def routes_within(descriptors: int) -> int:
+    """How many routes from Services fit: with all that each may need, they get a quarter."""
+    return descriptors // 4 // _OF_ONE_ROUTE
+
+
+def descriptors_of_routes(*, listeners: int, services: int) -> int:
+    """What routes from Services take: their listeners, and two watches of each Service that is a backend."""
+    return listeners + _WATCHES * services
 
 
 def share_of_one_client(connections: int) -> int:

@@ -17,8 +17,10 @@ from proxy.backends.backend import Backend
 from proxy.header.protocol import ProxyProtocol, writer
 from proxy.relay.core import Core
 from proxy.relay.dialling import Dialling
+from proxy.relay.endpoint_dialling import EndpointDialling, EndpointHeaders
 from proxy.relay.headerless import HeaderlessSocket
 from proxy.relay.side import keep_urgent_data, reset_on_close, send_at_once
+from proxy.routes import Route
 from sidecar.sockets.descriptors import EXHAUSTED
 from sidecar.sockets.listeners import BACKLOG, bound_endpoint
 from sidecar.values.endpoints import Endpoint
@@ -58,13 +60,14 @@ class Listener:
     """One listening socket."""
 
     __slots__ = (
-        "_advertised",
         "_core",
         "_destination",
+        "_endpoint_headers",
         "_family",
         "_limited",
         "_redirected",
         "_refuses_headers",
+        "_stated_port",
         "_write_header",
         "backend",
         "endpoint",
@@ -72,8 +75,7 @@ class Listener:
         "sock",
     )
 
-    def __init__(self, core: Core, sock: socket.socket, backend: Backend, *, protocol: ProxyProtocol) -> None:
-        settings = core.settings
+    def __init__(self, core: Core, sock: socket.socket, route: Route, backend: Backend) -> None:
         self._core = core
         self.sock = sock
         self.fd = sock.fileno()
@@ -82,19 +84,28 @@ class Listener:
         send_at_once(sock)
         # This too: the first payload is read before an event could announce an urgent octet.
         keep_urgent_data(sock)
-        self.backend = backend
         self.endpoint = bound_endpoint(sock)
+        self.set_route(route, backend)
+
+    def set_route(self, route: Route, backend: Backend) -> None:
+        """Relay further clients as this route says; those that have been accepted keep theirs."""
+        settings = self._core.settings
+        protocol = settings.protocol_of(route)
+        self.backend = backend
         self._write_header = writer(protocol, checksum=settings.crc32c)
-        self._refuses_headers = protocol is ProxyProtocol.NONE
+        self._endpoint_headers = (
+            EndpointHeaders(protocol, route.exceptions, checksum=settings.crc32c) if route.exceptions else None
+        )
+        self._refuses_headers = protocol is ProxyProtocol.NONE and not route.exceptions
         # All clients of a load balancer have its address, so only a limit that was asked for applies to them.
         self._limited = protocol is not ProxyProtocol.PASS or settings.max_connections_per_client is not None
-        stated = settings.advertise.get(self.endpoint.port)
-        self._advertised = self.endpoint.port if stated is None else stated
+        stated = settings.advertise.get(self.endpoint.port) if route.stated_port is None else route.stated_port
+        self._stated_port = self.endpoint.port if stated is None else stated
         self._redirected = settings.original_destination and stated is None
         # With one listening address, every client has the same destination.
         everywhere = self.endpoint.host in {"::", "0.0.0.0"}
         fixed = not everywhere and not self._redirected
-        self._destination = Endpoint(self.endpoint.host, self._advertised) if fixed else None
+        self._destination = Endpoint(self.endpoint.host, self._stated_port) if fixed else None
 
     def accept(self, _events: int) -> None:
         """Accept the waiting clients, at most _ACCEPTS of them."""
@@ -149,14 +160,21 @@ class Listener:
             reset_on_close(client)
             client.close()
             return
-        header = self._write_header(host, port, destination)
-        dialling = Dialling(self._core, self.backend, client, header, source=(host, port))
-        self._core.begin(dialling, source=(host, port))
+        source = host, port
+        if self._endpoint_headers is None:
+            dialling = Dialling(
+                self._core, self.backend, client, self._write_header(host, port, destination), source=source
+            )
+        else:
+            dialling = EndpointDialling(
+                self._core, self.backend, client, self._endpoint_headers, source=source, destination=destination
+            )
+        self._core.begin(dialling, source=source)
 
     def _destination_of(self, client: socket.SocketType) -> Endpoint:
         if self._redirected:
             return original_destination(client)
-        return Endpoint(client.getsockname()[0], self._advertised)
+        return Endpoint(client.getsockname()[0], self._stated_port)
 
 
 def original_destination(client: socket.SocketType) -> Endpoint:

@@ -22,13 +22,15 @@ from proxy.backends.name_resolver import LookUp
 from proxy.relay.core import Core
 from proxy.relay.listener import Listener
 from proxy.relay.splice import Pipes
-from proxy.routes import ROUTE_FLAG
+from proxy.routes import ROUTE_FLAG, Route
 from proxy.settings import Settings
 from sidecar.loop.timing_wheel import TICK
 from sidecar.sockets.listeners import bound_endpoint, listen_tcp
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 
+LISTENING: Final = "cannot listen on"
+"""In place of the flag in a message about a port that no flag names."""
 _LINGER: Final = 0.001
 """Seconds; within it comes the answer of a backend nearby, or the next event of many clients."""
 
@@ -58,19 +60,28 @@ class Relay:
         settings: Settings,
         listeners: Sequence[socket.socket],
         *,
+        shared: bool = False,
         look_up: LookUp | None = None,
         pipes: Pipes | None = None,
     ) -> None:
-        """`listeners` are those of open_listeners; serve closes them."""
+        """`listeners` are those of open_listeners, and so is `shared`; serve closes them."""
         self.core = core = Core(settings, pipes=pipes)
+        self._shared = shared
         self._look_up = look_up
         endpoints = [bound_endpoint(listener) for listener in listeners]
         destinations = dict.fromkeys(route.backend for route in settings.routes)
         self.backends = {one: Backend(one, listeners=endpoints) for one in destinations}
-        core.listeners = self.listeners = [
-            Listener(core, sock, self.backends[route.backend], protocol=settings.protocol_of(route))
+        self._fixed = [
+            Listener(core, sock, route, self.backends[route.backend])
             for sock, route in zip(listeners, settings.routes, strict=True)
         ]
+        self._opened: dict[Endpoint, Listener] = {}
+        core.listeners.extend(self._fixed)
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """All listeners: those of the flags' routes, in their order, and the opened ones."""
+        return [*self._fixed, *self._opened.values()]
 
     async def serve(
         self,
@@ -99,6 +110,28 @@ class Relay:
                         nursery.cancel_scope.cancel()
             finally:
                 self._end()
+
+    def open_port(self, route: Route, backend: Backend) -> None:
+        """Listen for one more route, while serve is running. Raises StartError."""
+        sock = listen_tcp(route.listen, flag=LISTENING, shared=self._shared)
+        listener = self._opened[route.listen] = Listener(self.core, sock, route, backend)
+        self.core.add_listener(listener)
+
+    def change_port(self, route: Route, backend: Backend) -> None:
+        """Relay the further clients of a port that open_port has opened as another route says."""
+        self._opened[route.listen].set_route(route, backend)
+
+    def close_port(self, route: Route) -> None:
+        """Close a port that open_port has opened. Clients in the kernel's queue are served, and connections live on."""
+        listener = self._opened.pop(route.listen)
+        if not self.core.paused:
+            listener.accept_queue()
+        self.core.remove_listener(listener)
+        listener.sock.close()
+
+    def set_aside(self, descriptors: int) -> None:
+        """Adapt the limits to the descriptors that opened ports and their watches take."""
+        self.core.set_aside(descriptors)
 
     async def _run_deadlines(self) -> None:
         while True:

@@ -18,6 +18,7 @@ from proxy.routes import (
     parse_advertise,
     parse_backend,
     parse_destination,
+    parse_namespace,
     parse_ready_when,
     parse_route,
     parse_service,
@@ -220,3 +221,17 @@ def test_a_port_without_an_address_may_be_that_of_any_route() -> None:
     for text in ("82", "127.0.0.1:81", "[::]:80"):
         with pytest.raises(ValueError, match="no route listens on"):
             check_ready_when((parse_ready_when(text),), routes)
+
+
+@pytest.mark.parametrize("text", ["", "A", "a_b", "-a", "a-", "a/b", "a.b", "a" * 64, "a\n"])
+def test_what_no_namespace_is_called_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not the name of a namespace"):
+        parse_namespace(text)
+    assert parse_namespace("switchback") == "switchback"
+
+
+def test_a_port_that_a_service_may_bring_later_is_no_error() -> None:
+    routes = [parse_route("80=a:1")]
+    check_ready_when((Listening(443),), routes, more_come=True)
+    with pytest.raises(ValueError, match="any stands alone"):
+        check_ready_when((Quorum.ANY, Listening(443)), routes, more_come=True)

@@ -22,7 +22,9 @@ from proxy.relay.limits import (
     Clients,
     LogPace,
     connections_within,
+    descriptors_of_routes,
     pipes_within,
+    routes_within,
     share_of_one_client,
 )
 from proxy.relay.relay import Relay, open_listeners
@@ -72,6 +74,48 @@ def test_many_listeners_leave_descriptors_for_the_admin_port(monkeypatch: pytest
     with core.poller:
         clients = 2 * core.limit + 2 * pipes_within(256 - len(routes))
     assert clients + len(routes) + admin_share(256) + LEAST_FREE <= 256
+
+
+@pytest.mark.parametrize("descriptors", [1, 16, 64, 256, 1024, 20_000, 1_048_576])
+def test_routes_from_services_and_all_that_they_need_take_a_quarter_at_most(descriptors: int) -> None:
+    routes = routes_within(descriptors)
+    most = descriptors_of_routes(listeners=routes, services=routes)
+    assert most <= descriptors // 4
+    assert descriptors_of_routes(listeners=routes + 1, services=routes + 1) > descriptors // 4
+    pipes = pipes_within(descriptors)
+    together = most + 2 * pipes + 2 * connections_within(descriptors - most, pipes=pipes)
+    assert together <= max(2, descriptors)
+
+
+@pytest.mark.parametrize("count", [0, 1, 10, routes_within(256)])
+def test_ports_that_open_leave_descriptors_for_the_admin_port(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr("proxy.relay.core.descriptor_limit", lambda: 256)
+    core = Core(Settings(routes=()))
+    with core.poller:
+        before = core.limit, core.clients.most_each
+        taken = descriptors_of_routes(listeners=count, services=count)
+        core.set_aside(taken)
+        assert 2 * core.limit + 2 * pipes_within(256) + taken + admin_share(256) + LEAST_FREE <= 256
+        assert core.clients.most_each == max(1, core.limit // 4)
+        assert (core.limit < before[0]) is (count > 0)
+        core.set_aside(0)
+        assert (core.limit, core.clients.most_each) == before
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [pytest.param((8, None), (8, 2), id="a limit"), pytest.param((None, 5), (None, 5), id="a limit for one client")],
+)
+def test_limits_of_flags_hold_however_many_ports_open(
+    stated: tuple[int | None, int | None], expected: tuple[int | None, int]
+) -> None:
+    core = Core(Settings(routes=(), max_connections=stated[0], max_connections_per_client=stated[1]))
+    with core.poller:
+        with capture_logs() as logs:
+            core.set_aside(300)
+        assert core.limit == (expected[0] or core.limit)
+        assert core.clients.most_each == expected[1]
+        assert logs == []
 
 
 def test_a_client_has_no_more_than_it_may() -> None:

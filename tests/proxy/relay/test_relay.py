@@ -5,23 +5,29 @@ from __future__ import annotations
 import errno
 import functools
 import socket
-from contextlib import ExitStack
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
 from time import monotonic
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 import trio
 from structlog.testing import capture_logs
 
+from proxy.backends.backend import Backend
+from proxy.header.protocol import ProxyProtocol
 from proxy.relay.listener import Listener
 from proxy.relay.relay import Relay, open_listeners
-from proxy.routes import Route
+from proxy.routes import ANY_HOST, Route
 from proxy.settings import Settings
 from sidecar.sockets.accepting import CALM
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.host_port import HostPort
-from tests.kit.relaying import V4, read_to_end, relaying, until
+from tests.kit.ports import free_port, free_ports
+from tests.kit.relaying import V4, V6, World, read_to_end, received_in, relaying, until
 
 
 async def test_a_relay_returns_the_endpoints_of_its_listeners() -> None:
@@ -228,3 +234,134 @@ async def echo_one(stream: trio.socket.SocketType) -> None:
     with stream:
         while octets := await stream.recv(100):
             await stream.send(octets)
+
+
+def route_at(port: int, **changes: Any) -> Route:
+    """A route of a Service, with a header for the clients' port 443."""
+    fields: dict[str, Any] = {"stated_port": 443, "services": ("switchback/web",), "proxy_protocol": ProxyProtocol.V1}
+    return Route(Endpoint(ANY_HOST, port), HostPort(V4, 9), **{**fields, **changes})
+
+
+@asynccontextmanager
+async def opened(world: World, **changes: Any) -> AsyncIterator[Route]:
+    """One more port of a relay, with the backend of its first route."""
+    route = route_at(free_port(), **changes)
+    (backend,) = world.relay.backends.values()
+    world.relay.open_port(route, backend)
+    yield route
+
+
+async def connect_to(route: Route, host: str = V4) -> trio.socket.SocketType:
+    client = trio.socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    await client.connect((host, route.listen.port))
+    return client
+
+
+@pytest.mark.parametrize("host", [V4, V6])
+async def test_an_opened_port_takes_clients_of_both_families_and_states_the_port_that_they_dialled(host: str) -> None:
+    async with relaying() as world, opened(world) as route:
+        with await connect_to(route, host) as client:
+            backend, header = await world.accept()
+            with backend:
+                assert header.source == Endpoint(*client.getsockname()[:2])
+                assert header.destination == Endpoint(host, 443)
+        assert world.relay.listeners[-1].endpoint == route.listen
+
+
+async def test_an_opened_port_is_not_advertised_by_flag() -> None:
+    (port,) = free_ports(1)
+    async with relaying(advertise={port: 1}, original_destination=True) as world:
+        (backend,) = world.relay.backends.values()
+        world.relay.open_port(route_at(port), backend)
+        with await connect_to(route_at(port)):
+            accepted, header = await world.accept()
+            with accepted:
+                assert header.destination == Endpoint(V4, 443)
+
+
+async def test_a_change_of_a_port_holds_for_clients_that_come_later() -> None:
+    async with relaying() as world, opened(world) as route:
+        descriptor = world.relay.listeners[-1].fd
+        with await connect_to(route) as early:
+            first, _ = await world.accept()
+            with trio.socket.socket() as elsewhere:
+                await elsewhere.bind((V4, 0))
+                elsewhere.listen()
+                other = Backend(HostPort(V4, elsewhere.getsockname()[1]), listeners=())
+                changed = replace(route, proxy_protocol=ProxyProtocol.NONE)
+                world.relay.change_port(changed, other)
+                assert world.relay.listeners[-1].fd == descriptor
+                with await connect_to(route) as late:
+                    second, _ = await elsewhere.accept()
+                    with first, second:
+                        for client, backend in ((early, first), (late, second)):
+                            await client.send(b"hello")
+                            assert await received_in(backend, 5) == b"hello"
+
+
+async def test_a_closed_port_serves_the_clients_of_its_queue_and_keeps_its_connections() -> None:
+    async with relaying() as world, opened(world) as route:
+        with await connect_to(route) as client, ExitStack() as stack:
+            backend, _ = await world.accept()
+            stack.enter_context(backend)
+            # More clients than one event accepts, all before the relay runs again.
+            queued = [
+                stack.enter_context(socket.create_connection((V4, route.listen.port), timeout=20)) for _ in range(200)
+            ]
+            for one in queued:
+                one.sendall(b"just in time")
+            world.relay.close_port(route)
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection((V4, route.listen.port))
+            for _ in queued:
+                accepted, _ = await world.accept()
+                with accepted:
+                    assert await received_in(accepted, 12) == b"just in time"
+            await client.send(b"still here")
+            assert await received_in(backend, 10) == b"still here"
+        await until(lambda: world.relay.core.counters.active == 0)
+        assert len(world.relay.core.poller) == len(world.relay.listeners) == 1
+
+
+async def test_a_port_that_is_in_use_is_named_and_changes_nothing() -> None:
+    async with relaying() as world:
+        with socket.socket() as taken:
+            taken.bind((V4, 0))
+            taken.listen()
+            route = route_at(taken.getsockname()[1])
+            (backend,) = world.relay.backends.values()
+            with pytest.raises(
+                StartError, match=rf"^cannot listen on \[::\]:{route.listen.port}: the address is in use"
+            ):
+                world.relay.open_port(route, backend)
+        assert len(world.relay.listeners) == 1
+        world.relay.open_port(route, backend)
+        with await connect_to(route):
+            (await world.accept())[0].close()
+
+
+async def test_ports_that_open_and_close_in_a_pause_take_no_client_before_its_end() -> None:
+    async with relaying() as world, opened(world) as early:
+        core = world.relay.core
+        core.pause_accepting("a test")
+        async with opened(world) as late:
+            with await connect_to(late) as client:
+                world.relay.close_port(early)
+                await client.send(b"waited")
+                await until(lambda: not core.paused)
+                accepted, _ = await world.accept()
+                with accepted:
+                    assert await received_in(accepted, 6) == b"waited"
+
+
+async def test_draining_closes_opened_ports_too() -> None:
+    async with relaying() as world, opened(world) as route:
+        with await connect_to(route) as client:
+            backend, _ = await world.accept()
+            with backend:
+                world.stopping.set()
+                await until(lambda: world.relay.listeners[-1].sock.fileno() < 0)
+                with pytest.raises(ConnectionRefusedError):
+                    socket.create_connection((V4, route.listen.port))
+                await backend.send(b"the rest")
+                assert await received_in(client, 8) == b"the rest"
