@@ -6,6 +6,7 @@ The law: pure. Only this module chooses names and labels; no label holds a hostn
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -69,5 +70,36 @@ class RouteCollector(Collector):
             labels=["listen"],
         )
         for one in self._states():
-            up.add_metric([str(one.listen)], float(one.failure is None))
+            up.add_metric([str(one.listen)], float(one.works))
         yield up
+
+
+@dataclass(frozen=True, slots=True)
+class RouteCounts:
+    """How many routes are open, by where they come from, and how many things are wrong with route Services."""
+
+    from_flags: int = 0
+    from_services: int = 0
+    faults: int = 0
+
+
+class RouteCountCollector(Collector):
+    """Counts the routes at each scrape; for a CollectorRegistry."""
+
+    def __init__(self, count: Callable[[], RouteCounts]) -> None:
+        self._count = count
+
+    def describe(self) -> list[Metric]:
+        """No names in advance, as in RelayCollector."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """The current metric families."""
+        counts = self._count()
+        routes = GaugeMetricFamily("proxy_routes", "Routes whose port is open, by source.", labels=["source"])
+        routes.add_metric(["flag"], counts.from_flags)
+        routes.add_metric(["service"], counts.from_services)
+        yield routes
+        yield GaugeMetricFamily(
+            "proxy_route_faults", "Ports and annotations of Services that are not relayed.", value=counts.faults
+        )

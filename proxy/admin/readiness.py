@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final
 
@@ -29,7 +30,8 @@ FRESH_SECONDS: Final = 5.0
 """Seconds for which a successful connection replaces a probe."""
 ATTEMPT_DELAY: Final = 0.25
 """Seconds until the next address is tried in parallel, as for connections."""
-
+AT_ONCE: Final = 16
+"""Backends that are probed at the same time: a relay may have a thousand, and needs its descriptors for clients."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -41,24 +43,45 @@ class RouteProbe:
     listen: Endpoint
     backend: Backend
     greeting: bytes
+    exceptions: Mapping[str, bytes] = field(default_factory=dict)
+    """The headers for single addresses of the backend."""
+    problem: str = ""
+    """As in RouteState."""
 
 
-async def check_routes(probes: Iterable[RouteProbe], ready_when: ReadyWhen) -> Readiness:
+async def check_routes(
+    probes: Iterable[RouteProbe], ready_when: ReadyWhen, *, closed: Iterable[RouteState] = ()
+) -> Readiness:
     """A backend works if it accepted a connection within FRESH_SECONDS or accepts one now.
 
-    A backend of several routes is probed once, with the header of one of them.
+    A backend of several routes is probed once, with the header of one of them. `closed` are routes whose ports are not
+    open. If there are so many backends that the time is over before each had its turn, the others are judged by their
+    last results.
     """
     probes = list(probes)
-    failures: dict[Backend, Failure | None] = {}
+    by_backend = {one.backend: one for one in probes}
+    failures = {backend: known_failure(backend) for backend in by_backend}
+    # Those that have failed come last: each may take PROBE_SECONDS from the others.
+    waiting = deque(sorted(by_backend.values(), key=lambda one: failures[one.backend] is not None))
 
-    async def check(backend: Backend, greeting: bytes) -> None:
-        failures[backend] = await probe(backend, greeting)
+    async def check() -> None:
+        while waiting:
+            one = waiting.popleft()
+            failures[one.backend] = await probe(one)
 
-    async with trio.open_nursery() as nursery:
-        for backend, greeting in {one.backend: one.greeting for one in probes}.items():
-            nursery.start_soon(check, backend, greeting)
-    states = [RouteState(one.listen, str(one.backend.destination), failures[one.backend]) for one in probes]
-    return judge_routes(states, ready_when)
+    with trio.move_on_after(PROBE_SECONDS * 2):
+        async with trio.open_nursery() as nursery:
+            for _ in range(min(AT_ONCE, len(waiting))):
+                nursery.start_soon(check)
+    states = [
+        RouteState(one.listen, str(one.backend.destination), failures[one.backend], one.problem) for one in probes
+    ]
+    return judge_routes([*states, *closed], ready_when)
+
+
+def known_failure(backend: Backend) -> Failure | None:
+    """Why a backend could not be reached, by the last connections and probes."""
+    return backend.health.failure or backend.failure or (None if backend.addresses else backend.pending())
 
 
 class SharedCheck:
@@ -113,25 +136,27 @@ class ReadinessLog:
                 log.warning("not ready", reason=readiness.reason)
 
 
-async def probe(backend: Backend, greeting: bytes) -> Failure | None:
-    """Why a backend cannot be reached, or None; the result also goes to the backend's health."""
+async def probe(one: RouteProbe) -> Failure | None:
+    """Why the backend cannot be reached, or None; the result also goes to its health."""
+    backend = one.backend
     if backend.health.succeeded_within(FRESH_SECONDS, now=monotonic()):
         return None
     failure: Failure | None = Failure(Cause.TIMEOUT, f"no connection within {PROBE_SECONDS:g} s")
     with trio.move_on_after(PROBE_SECONDS):
-        failure = await _try_all(backend, greeting)
+        failure = await _try_all(one)
     backend.observe(failure)
     return failure
 
 
-async def _try_all(backend: Backend, greeting: bytes) -> Failure | None:
+async def _try_all(one: RouteProbe) -> Failure | None:
     """None as soon as one address accepts a connection; otherwise the last failure."""
+    backend = one.backend
     failure: Failure | None = backend.failure or backend.pending()
     async with trio.open_nursery() as nursery:
 
         async def attempt(address: Address, ended: trio.Event) -> None:
             nonlocal failure
-            number = await _try(address, greeting)
+            number = await _try(address, one.exceptions.get(address.host, one.greeting))
             if number == 0:
                 failure = None
                 nursery.cancel_scope.cancel()

@@ -6,7 +6,7 @@ server.py.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl
@@ -45,6 +45,8 @@ class Readiness:
 
     ready: bool
     reason: str
+    more: Sequence[str] = ()
+    """Further lines below the reason, for people."""
 
 
 def path_of(target: bytes) -> str:
@@ -97,8 +99,8 @@ def not_modified(answer: Answer, if_none_match: str) -> Answer:
 
 def readiness_answer(readiness: Readiness, *, detailed: bool) -> Answer:
     """200 or 503 with the reason as text, which a kubelet shows in its events; else only whether it is ready."""
-    reason = readiness.reason if detailed else "ready" if readiness.ready else "not ready"
-    return Answer(200 if readiness.ready else 503, f"{reason}\n".encode())
+    lines = (readiness.reason, *readiness.more) if detailed else ("ready" if readiness.ready else "not ready",)
+    return Answer(200 if readiness.ready else 503, "".join(f"{line}\n" for line in lines).encode())
 
 
 def metrics_answer(registry: CollectorRegistry, accept: str) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
-from proxy.admin.metrics import RelayCollector, RouteCollector
+from proxy.admin.metrics import RelayCollector, RouteCollector, RouteCountCollector, RouteCounts
 from proxy.admin.route_readiness import RouteState
 from proxy.backends.health import Cause, Failure
 from proxy.relay.counters import Counters
@@ -51,3 +51,13 @@ def test_each_route_is_up_or_down_and_no_backend_is_named() -> None:
     ]
     shown = scrape_of(RouteCollector(lambda: states))
     assert shown == {'proxy_route_up{listen="[::]:8443"}': 1, 'proxy_route_up{listen="192.0.2.1:2222"}': 0}
+
+
+def test_a_route_whose_port_is_not_open_is_down() -> None:
+    states = [RouteState(Endpoint("::", 8443), "service:web/shop:443", problem="the address is in use")]
+    assert scrape_of(RouteCollector(lambda: states)) == {'proxy_route_up{listen="[::]:8443"}': 0}
+
+
+def test_routes_are_counted_by_their_source_and_no_name_is_a_label() -> None:
+    shown = scrape_of(RouteCountCollector(lambda: RouteCounts(1, 2, 3)))
+    assert shown == {'proxy_routes{source="flag"}': 1, 'proxy_routes{source="service"}': 2, "proxy_route_faults": 3}

@@ -10,7 +10,16 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from proxy.admin.readiness import ReadinessLog, RouteProbe, SharedCheck, _try, check_routes
+from proxy.admin.readiness import (
+    AT_ONCE,
+    PROBE_SECONDS,
+    ReadinessLog,
+    RouteProbe,
+    SharedCheck,
+    _try,
+    check_routes,
+)
+from proxy.admin.route_readiness import RouteState
 from proxy.backends.backend import Address, Backend, address_of
 from proxy.backends.health import Failure
 from proxy.header.addresses import LOCAL
@@ -211,3 +220,47 @@ def test_each_change_of_readiness_is_logged_once() -> None:
         ("not ready", "warning"),
         ("ready", "info"),
     ]
+
+
+async def test_a_single_address_gets_its_own_greeting(listener: socket.socket, backend: Backend) -> None:
+    probe = RouteProbe(Endpoint("::", 1), backend, HELLO, {V4: b""})
+    assert (await check_routes([probe], (Quorum.ANY,))).ready
+    accepted, _ = await trio.socket.from_stdlib_socket(listener).accept()
+    with accepted:
+        assert await read_to_end(accepted) == (b"", "fin")
+
+
+async def test_a_route_whose_port_is_not_open_is_judged_without_a_probe(backend: Backend) -> None:
+    closed = RouteState(Endpoint("::", 2), "service:web/shop:443", problem="the address is in use")
+    readiness = await check_routes([RouteProbe(Endpoint("::", 1), backend, HELLO)], (Quorum.ANY,), closed=[closed])
+    assert readiness.reason == "ready, 1 of 2 routes; [::]:2 is not open: the address is in use"
+
+
+async def test_a_thousand_backends_are_probed_a_few_at_a_time_and_dead_ones_last(
+    monkeypatch: pytest.MonkeyPatch,
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001
+) -> None:
+    backends = [Backend(HostPort(f"192.0.2.{number % 250}", number), listeners=()) for number in range(1, 1001)]
+    for one in backends[:500]:
+        one.observe(SILENCE)
+    running: set[Address] = set()
+    most = 0
+
+    async def play(address: Address, _greeting: bytes) -> int:
+        nonlocal most
+        running.add(address)
+        most = max(most, len(running))
+        try:
+            if address.sockaddr[1] <= 500:
+                return await hang()
+            await trio.lowlevel.checkpoint()
+            return 0
+        finally:
+            running.discard(address)
+
+    monkeypatch.setattr("proxy.admin.readiness._try", play)
+    readiness = await check(*backends)
+    assert most == AT_ONCE
+    assert trio.current_time() <= 2 * PROBE_SECONDS
+    assert readiness.ready
+    assert readiness.reason.startswith("ready, 500 of 1000 routes; ")

@@ -99,3 +99,65 @@ def test_all_is_stricter_than_a_port_and_a_port_than_any(failing: list[bool]) ->
     ]
     by_all, by_port, by_any = (judge_routes(routes, rule).ready for rule in (ALL, (Listening(1),), ANY))
     assert by_all <= by_port <= by_any
+
+
+NOT_OPEN = "cannot listen on [::]:8443: the address is in use"
+
+
+def closed(port: int) -> RouteState:
+    return RouteState(Endpoint("::", port), "service:web/shop:443", problem=NOT_OPEN)
+
+
+@pytest.mark.parametrize(
+    ("routes", "ready_when", "ready", "reason"),
+    [
+        pytest.param([], ANY, True, "ready, no routes", id="any of none"),
+        pytest.param([], ALL, True, "ready, no routes", id="all of none"),
+        pytest.param([], (Listening(HTTPS),), False, f"no route listens on {HTTPS}", id="a port that may come"),
+        pytest.param(
+            [],
+            (Listening(HTTPS), Listening(GIT, "192.0.2.1")),
+            False,
+            f"no route listens on {HTTPS}; no route listens on 192.0.2.1:{GIT}",
+            id="two ports that may come",
+        ),
+        pytest.param(
+            states(git=False),
+            (Listening(HTTPS),),
+            False,
+            f"no route listens on {HTTPS}",
+            id="only another port is there",
+        ),
+        pytest.param(
+            [closed(HTTPS)],
+            (Listening(HTTPS),),
+            False,
+            f"no route listens on {HTTPS}; [::]:{HTTPS} is not open: {NOT_OPEN}",
+            id="a port in use",
+        ),
+        pytest.param([closed(HTTPS)], ANY, False, f"[::]:{HTTPS} is not open: {NOT_OPEN}", id="any, and the only one"),
+        pytest.param(
+            [*states(git=False), closed(HTTPS)],
+            ANY,
+            True,
+            f"ready, 1 of 2 routes; [::]:{HTTPS} is not open: {NOT_OPEN}",
+            id="any, and another one works",
+        ),
+        pytest.param(
+            [*states(git=False), closed(HTTPS)], ALL, False, f"[::]:{HTTPS} is not open: {NOT_OPEN}", id="all but one"
+        ),
+        pytest.param(
+            [*states(git=True), closed(HTTPS)],
+            ANY,
+            False,
+            "backend unreachable (connection-refused): git.example.org:1: Connection refused; "
+            f"[::]:{HTTPS} is not open: {NOT_OPEN}",
+            id="both",
+        ),
+    ],
+)
+def test_a_port_on_which_nothing_listens_is_no_working_route(
+    routes: list[RouteState], ready_when: ReadyWhen, ready: bool, reason: str
+) -> None:
+    judged = judge_routes(routes, ready_when)
+    assert (judged.ready, judged.reason) == (ready, reason)

@@ -124,6 +124,14 @@ async def test_readiness_gives_the_status_and_the_reason_of_now() -> None:
         assert (await world.get("/readyz"))[::2] == (503, b"backend unreachable (dns-nxdomain)\n")
 
 
+async def test_more_lines_follow_the_reason_and_a_stranger_gets_none() -> None:
+    async with served() as world:
+        world.readiness = Readiness(ready=True, reason="ready", more=("route a", "route b"))
+        assert (await world.get("/readyz"))[::2] == (200, b"ready\nroute a\nroute b\n")
+        found = await world.ask(b"GET /readyz HTTP/1.1\r\nHost: example.net\r\n\r\n")
+        assert found[::2] == (200, b"ready\n")
+
+
 @pytest.mark.parametrize(
     ("host", "detailed"),
     [
