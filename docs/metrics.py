@@ -23,7 +23,7 @@ from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.server.dns_server import DnsServer
-from proxy.admin.metrics import RelayCollector, RouteCollector
+from proxy.admin.metrics import RelayCollector, RouteCollector, RouteCountCollector, RouteCounts
 from proxy.relay.counters import Counters
 from proxy.serve.fleet import Fleet
 from sidecar.kubernetes.follower_status import FollowerStatus
@@ -45,7 +45,12 @@ async def _collected() -> Mapping[str, list[Metric]]:
         "`dnsproxy install --watch`": [WatchCollector(WatchStatus())],
         "`dnsproxy ip-mode --watch`": [IpModeCollector([])],
         "the publishers": [PublishCollector(PublishStatus("", ""))],
-        "`proxy`": [RelayCollector(Counters()), RouteCollector(list), Fleet([])],
+        "`proxy`": [
+            RelayCollector(Counters()),
+            RouteCollector(list),
+            RouteCountCollector(RouteCounts),
+            Fleet([]),
+        ],
         "`wholeip run`": [AgentCollector(AgentStatus())],
     }
     return {name: [metric for one in several for metric in one.collect()] for name, several in collectors.items()}

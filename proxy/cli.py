@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from proxy.header.protocol import ProxyProtocol
 from proxy.routes import (
@@ -19,10 +20,11 @@ from proxy.routes import (
     check_ready_when,
     check_routes,
     parse_advertise,
+    parse_namespace,
     parse_ready_when,
     parse_route,
 )
-from proxy.settings import Settings
+from proxy.settings import RouteServices, Settings
 from sidecar.cli.options import (
     BadUsage,
     CheckedType,
@@ -41,9 +43,17 @@ Examples:
   proxy --route 127.0.0.1:8080=192.0.2.10:80 --proxy-protocol v2
   proxy --route 8443=service:ingress-nginx/ingress-nginx-controller:https
   proxy --route 8443=192.0.2.10:443 --route 2222=git.example.org:22,proxy-protocol=none
+  proxy --routes-from services --routes-namespace switchback
 """
 
 _AnyPositive = click.IntRange(1)
+
+
+def _require_routes(ctx: click.Context, param: click.Parameter, value: Sequence[Route]) -> Sequence[Route]:
+    """`--route` is required, unless routes come from elsewhere. Raises click's MissingParameter."""
+    if not value and ctx.get_parameter_source("routes_from") in {None, ParameterSource.DEFAULT}:
+        raise click.MissingParameter(ctx=ctx, param=param)
+    return value
 
 
 @click.command(cls=Program, epilog=_EPILOG, context_settings={"auto_envvar_prefix": "PROXY"})
@@ -51,16 +61,31 @@ _AnyPositive = click.IntRange(1)
     "--route",
     type=CheckedType("[addr:]port=host:port", parse_route),
     multiple=True,
-    required=True,
+    callback=_require_routes,
     metavar="[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none|pass]",
     help="Relay connections from a port, without ADDR on every address, to BACKEND: HOST:PORT, or service:NS/NAME:PORT "
-    "for the ready pods of a Service, or its terminating ones while none is ready. Repeatable.",
+    "for the ready pods of a Service, or its terminating ones while none is ready. Repeatable; required without "
+    "--routes-from.",
+)
+@click.option(
+    "--routes-from",
+    type=click.Choice(["services"]),
+    # Before --route, which is required without it.
+    is_eager=True,
+    help="Follow the Services of one namespace that have the annotation switchback.dev/relay-to, and relay their "
+    "ports, beside those of --route.",
+)
+@click.option(
+    "--routes-namespace",
+    type=CheckedType("namespace", parse_namespace),
+    metavar="NAMESPACE",
+    help="The namespace of these Services.  [default: the pod's own, or that of the kubeconfig's context]",
 )
 @click.option(
     "--proxy-protocol",
     type=click.Choice([str(version) for version in ProxyProtocol]),
     default=str(ProxyProtocol.V1),
-    help="The header at the start of each connection, unless its route names one. none: a client that sends a header "
+    help="The header at the start of each connection, unless its --route names one. none: a client that sends a header "
     "of its own is refused; pass: that header reaches the backend.",
 )
 @click.option("--crc32c", is_flag=True, help="Add a checksum to headers of version 2.")
@@ -68,7 +93,7 @@ _AnyPositive = click.IntRange(1)
     "--advertise",
     type=CheckedType("port=port", parse_advertise),
     multiple=True,
-    help="The destination port in the header, if it is not the listening port. Repeatable.",
+    help="The destination port in the header of a --route, if it is not the listening port. Repeatable.",
 )
 @click.option(
     "--original-destination",
@@ -110,7 +135,7 @@ _AnyPositive = click.IntRange(1)
     help="The nameservers for the names of backends; read again for each look-up. If the cluster's DNS forwards to "
     "dnsproxy, use the file of the node.",
 )
-@kubeconfig_options("How to reach the API server for a service: backend.")
+@kubeconfig_options("How to reach the API server for a service: backend and --routes-from.")
 @click.option(
     "--workers",
     type=_AnyPositive,
@@ -123,6 +148,8 @@ _AnyPositive = click.IntRange(1)
 def main(
     *,
     route: Sequence[Route],
+    routes_from: str | None,
+    routes_namespace: str | None,
     advertise: Sequence[tuple[int, int]],
     ready_when: Sequence[Quorum | Listening],
     workers: int,
@@ -138,19 +165,27 @@ def main(
     The backend then sees the client's address, and a backend that requires the header accepts the connection.
     """
     stated = dict(advertise)
+    if routes_namespace is not None and routes_from is None:
+        raise BadUsage(["--routes-namespace: is for --routes-from services"])
+    services = None if routes_from is None else RouteServices(routes_namespace)
     try:
         check_routes(route, stated)
     except ValueError as error:
         raise BadUsage([f"--route: {error}"]) from None
     try:
-        check_ready_when(tuple(ready_when), route)
+        check_ready_when(tuple(ready_when), route, more_come=services is not None)
     except ValueError as error:
         raise BadUsage([f"--ready-when: {error}"]) from None
     protocol = ProxyProtocol(values.pop("proxy_protocol"))
     settings = Settings(
-        routes=tuple(route), ready_when=tuple(ready_when), proxy_protocol=protocol, advertise=stated, **values
+        routes=tuple(route),
+        route_services=services,
+        ready_when=tuple(ready_when),
+        proxy_protocol=protocol,
+        advertise=stated,
+        **values,
     )
-    if settings.crc32c and ProxyProtocol.V2 not in map(settings.protocol_of, settings.routes):
+    if settings.crc32c and services is None and ProxyProtocol.V2 not in map(settings.protocol_of, settings.routes):
         raise BadUsage(["--crc32c: no route has a header of version 2"])
     # Not at the top: --help and completion do not need these imports.
     from proxy.serve.program import serve  # noqa: PLC0415

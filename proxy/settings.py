@@ -15,10 +15,23 @@ from proxy.routes import Quorum, ReadyWhen, Route
 
 
 @dataclass(frozen=True, slots=True)
+class RouteServices:
+    """Services of one namespace that are routes too."""
+
+    namespace: str | None = None
+    """None: the pod's own, or that of the kubeconfig's context."""
+    reserved: Mapping[int, str] = field(default_factory=dict)
+    """Ports that no Service gets, and who has them: `--admin has`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Times in seconds."""
 
     routes: tuple[Route, ...]
+    """Those of the flags."""
+    route_services: RouteServices | None = None
+    """None: no Service is a route."""
     proxy_protocol: ProxyProtocol = ProxyProtocol.V1
     """For routes without a version of their own."""
     crc32c: bool = False
@@ -42,7 +55,7 @@ class Settings:
     resolv_conf: Path = Path("/etc/resolv.conf")
     """The nameservers and options for resolving the names of backends."""
     kubeconfig: str | None = None
-    """For backends that are Services; None: KUBECONFIG, the pod's own account, ~/.kube/config."""
+    """For Services, as routes and as backends; None: KUBECONFIG, the pod's own account, ~/.kube/config."""
     context: str | None = None
 
     def protocol_of(self, route: Route) -> ProxyProtocol:

@@ -12,6 +12,7 @@ from typing import Final
 from markupsafe import Markup
 
 from proxy.relay.counters import Counters
+from proxy.routes import ROUTE_FLAG
 from sidecar.admin.page.charts import format_charts
 from sidecar.admin.page.document import Fact, Frame, Level, document, facts, section, table, text, value
 from sidecar.admin.page.history import Chart, History, level, rate
@@ -45,7 +46,21 @@ class RouteStatus:
     protocol: str
     addresses: Sequence[str]
     fault: str = ""
-    """The last failure to reach the backend; empty if a connection has succeeded since."""
+    """The last failure to reach the backend, or why its port is not open; empty if a connection has succeeded since."""
+    services: Sequence[str] = ()
+    """The Services that ask for it; empty for a route from a flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesStatus:
+    """The Services that may be routes."""
+
+    state: str
+    """What their watch does."""
+    is_lost: bool
+    """Whether the watch fails; the last routes stay."""
+    faults: Mapping[str, Sequence[str]]
+    """By Service: what is not relayed, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,8 @@ class RelayStatus:
     history: History
     fault: str = ""
     """Why the relay itself is not ready; empty if it is."""
+    services: ServicesStatus | None = None
+    """None: no Service is a route."""
     ready: bool = True
     """Whether the routes that decide reach their backends."""
 
@@ -78,8 +95,10 @@ def relay_facts(status: RelayStatus) -> Iterator[Fact]:
     yield _state(status)
     yield from _tiles(status)
     yield from _error_facts(status.counters)
-    for number, route in enumerate(status.routes):
-        yield from _route_facts(number, route)
+    for key, route in _keyed(status.routes):
+        yield from _route_facts(key, route)
+    if status.services is not None:
+        yield from _services_facts(status.services)
 
 
 def render_page(status: RelayStatus) -> str:
@@ -90,6 +109,7 @@ def render_page(status: RelayStatus) -> str:
             facts(_tiles(status), kind="tiles"),
             section("The last five minutes", format_charts(status.history), key="rates"),
             section("Routes", _routes(status.routes), key="routes"),
+            *(() if status.services is None else (section("Services", _services(status.services), key="services"),)),
             section("Connections without a backend", facts(_error_facts(counters)), key="errors"),
         )
     )
@@ -130,15 +150,34 @@ def _routes(routes: Sequence[RouteStatus]) -> Markup:
             text(route.listen),
             html("{}", route.backend),
             html("{}", route.protocol),
-            *map(value, _route_facts(number, route)),
+            text(", ".join(route.services) or ROUTE_FLAG),
+            *map(value, _route_facts(key, route)),
         ]
-        for number, route in enumerate(routes)
+        for key, route in _keyed(routes)
     ]
-    headings = ("Listens on", "Backend", "PROXY protocol", "Addresses", "State")
+    headings = ("Listens on", "Backend", "PROXY protocol", "From", "Addresses", "State")
     return table("Routes and their backends", headings, rows, empty="None.")
 
 
-def _route_facts(number: int, route: RouteStatus) -> Iterator[Fact]:
-    yield Fact("Addresses", ", ".join(route.addresses) or "none yet", live=f"route-{number}-addresses")
+def _keyed(routes: Sequence[RouteStatus]) -> Iterator[tuple[str, RouteStatus]]:
+    """Each route with its key for updates: of one that may go, it must not become the key of another."""
+    for number, route in enumerate(routes):
+        yield f"service-route-{route.listen}" if route.services else f"route-{number}", route
+
+
+def _route_facts(key: str, route: RouteStatus) -> Iterator[Fact]:
+    yield Fact("Addresses", ", ".join(route.addresses) or "none yet", live=f"{key}-addresses")
     level = Level.BAD if route.fault else Level.OK
-    yield Fact("State", route.fault or "no failure", level, f"route-{number}")
+    yield Fact("State", route.fault or "no failure", level, key)
+
+
+def _services_facts(services: ServicesStatus) -> Iterator[Fact]:
+    yield Fact("Watch", services.state, Level.WARN if services.is_lost else Level.OK, "services-watch")
+    count = sum(map(len, services.faults.values()))
+    yield Fact("Faults", f"{count:,}", Level.WARN if count else Level.PLAIN, "services-faults")
+
+
+def _services(services: ServicesStatus) -> Markup:
+    rows = [[text(service), text(fault, Level.WARN)] for service, why in services.faults.items() for fault in why]
+    shown = table("What is not relayed", ("Service", "Fault"), rows, empty="Everything that they ask for is relayed.")
+    return joined((facts(_services_facts(services)), shown))

@@ -7,7 +7,7 @@ their share of the new connections. Tested in test_supervisor.py.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,8 +33,15 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 class Fleet(Collector):
     """The workers and their reports."""
 
-    def __init__(self, workers: Sequence[WorkerSettings]) -> None:
+    def __init__(
+        self,
+        workers: Sequence[WorkerSettings],
+        *,
+        on_failures: Callable[[str, Mapping[int, str]], None] = lambda _who, _failures: None,
+    ) -> None:
+        """`on_failures` gets the ports that a worker cannot open, with each of its reports, and none at its end."""
         self.workers = workers
+        self._on_failures = on_failures
         self.counters = Counters()
         """The sums of all workers, ended ones included."""
         self.restarts = 0
@@ -53,7 +60,11 @@ class Fleet(Collector):
         """Why connections may fail; None if they do not."""
         if silent := self._silent():
             return f"{silent} of {len(self.workers)} workers are silent"
-        return None if self._reports else _NO_WORKER
+        if not self._reports:
+            return _NO_WORKER
+        # One that knows the routes is enough: the kernel gives a port's connections to those that listen there.
+        waits = [report.waits for report in self._reports.values()]
+        return waits[0] if all(waits) else None
 
     def _silent(self) -> int:
         return sum(silence.is_quiet for silence in self._silences.values())
@@ -118,12 +129,14 @@ class Fleet(Collector):
     def _take(self, number: int, started: trio.Event, report: Report) -> None:
         self._silences[number].end()
         self._reports[number] = report
+        self._on_failures(_name_of(number), report.failures)
         self._add_up()
         started.set()
 
     def _forget(self, number: int) -> None:
         del self._silences[number]
         report = self._reports.pop(number, None)
+        self._on_failures(_name_of(number), {})
         if report is not None:
             keep_totals(report.counters)
             add_up(self._ended, [self._ended, report.counters])
@@ -139,6 +152,10 @@ class Ended:
 
     status: int
     seconds: float
+
+
+def _name_of(number: int) -> str:
+    return f"worker {number}"
 
 
 async def _report_start(started: trio.Event, task_status: trio.TaskStatus[None]) -> None:

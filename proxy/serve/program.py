@@ -6,6 +6,7 @@ tests/proxy/test_cli.py, with the real command.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gc
 
@@ -14,6 +15,8 @@ import trio
 
 from proxy.admin.server import View, serve_relay_admin
 from proxy.relay.relay import Relay, open_listeners
+from proxy.route_services.ports import LiveRoute
+from proxy.route_services.starting import beside, make_followed_routes, reserve
 from proxy.settings import Settings
 from sidecar.admin.port import AdminPort, open_admin_port
 from sidecar.cli.signals import run_until_signal
@@ -37,11 +40,16 @@ async def serve(settings: Settings, admin: Endpoint | None, admin_hosts: tuple[s
 
 
 async def _serve(relay: Relay, port: AdminPort, stopping: trio.Event) -> None:
+    settings = relay.core.settings
+    endpoints = [listener.endpoint for listener in relay.listeners]
+    services = reserve(settings.route_services, endpoints, port.endpoint)
+    routes = make_followed_routes(services, relay, beside(endpoints, relay.backends.values()))
     view = View(
-        relay.core.settings,
-        backends=[(listener.endpoint, listener.backend) for listener in relay.listeners],
+        settings,
+        fixed_routes(relay),
         counters=relay.core.counters,
         limit=lambda: relay.core.limit,
+        table=None if routes is None else routes.table,
     )
     async with trio.open_nursery() as nursery:
         await nursery.start(serve_relay_admin, view, port, stopping)
@@ -49,18 +57,30 @@ async def _serve(relay: Relay, port: AdminPort, stopping: trio.Event) -> None:
         freeze_loaded_objects()
         core = relay.core
         log.info("limits", connections=core.limit, each_client=core.clients.most_each)
-        await relay.serve(stopping=stopping)
+        async with trio.open_nursery() as relaying:
+            await relaying.start(functools.partial(relay.serve, stopping=stopping))
+            if routes is not None:
+                # In the outer nursery: backends are followed until the last connection has ended.
+                await nursery.start(routes.run, settings, stopping)
         nursery.cancel_scope.cancel()
 
 
+def fixed_routes(relay: Relay) -> list[LiveRoute]:
+    """The routes of the flags, with the ports on which they listen."""
+    return [
+        LiveRoute(dataclasses.replace(route, listen=listener.endpoint), listener.backend)
+        for listener, route in zip(relay.listeners, relay.core.settings.routes, strict=True)
+    ]
+
+
 def log_routes(view: View) -> None:
-    """Log one line for each route."""
-    for (endpoint, backend), route in zip(view.backends, view.settings.routes, strict=True):
+    """Log one line for each route of the flags."""
+    for one in view.fixed:
         log.info(
             "relaying",
-            listen=str(endpoint),
-            backend=str(backend.destination),
-            proxy_protocol=str(view.settings.protocol_of(route)),
+            listen=str(one.route.listen),
+            backend=str(one.route.backend),
+            proxy_protocol=str(view.settings.protocol_of(one.route)),
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 import structlog
@@ -17,7 +18,10 @@ import trio
 from proxy.admin.server import View, serve_relay_admin
 from proxy.backends.backend import Backend
 from proxy.backends.discovery import follow_backends
+from proxy.route_services.ports import LiveRoute
+from proxy.route_services.starting import beside, make_followed_routes, reserve
 from proxy.routes import ROUTE_FLAG
+from proxy.serve.claimed_ports import ClaimedPorts
 from proxy.serve.fleet import Fleet
 from proxy.serve.program import log_routes
 from proxy.serve.worker_reports import share_of
@@ -49,27 +53,36 @@ async def supervise(
             dataclasses.replace(route, listen=bound_endpoint(claim))
             for route, claim in zip(settings.routes, claimed, strict=True)
         )
-        settings = dataclasses.replace(settings, routes=routes)
+        services = reserve(settings.route_services, [route.listen for route in routes], port.endpoint)
+        settings = dataclasses.replace(settings, routes=routes, route_services=services)
         each = dataclasses.replace(settings, max_connections=share_of(settings.max_connections, workers=workers))
-        fleet = Fleet([WorkerSettings(number, each, drain, log_format, log_level) for number in range(1, workers + 1)])
-        serve = functools.partial(_supervise, fleet, settings, port)
+        starting = [WorkerSettings(number, each, drain, log_format, log_level) for number in range(1, workers + 1)]
+        claims = stack.enter_context(ClaimedPorts())
+        serve = functools.partial(_supervise, starting, settings, port, claims)
         return await run_until_signal(serve, grace=drain)
 
 
-async def _supervise(fleet: Fleet, settings: Settings, port: AdminPort, stopping: trio.Event) -> None:
+async def _supervise(
+    workers: Sequence[WorkerSettings], settings: Settings, port: AdminPort, claims: ClaimedPorts, stopping: trio.Event
+) -> None:
     endpoints = [route.listen for route in settings.routes]
     backends = {route.backend: Backend(route.backend, listeners=endpoints) for route in settings.routes}
+    routes = make_followed_routes(settings.route_services, claims, beside(endpoints, backends.values()))
+    fleet = Fleet(workers) if routes is None else Fleet(workers, on_failures=routes.table.note_elsewhere)
     view = View(
         settings,
-        backends=[(route.listen, backends[route.backend]) for route in settings.routes],
+        [LiveRoute(route, backends[route.backend]) for route in settings.routes],
         counters=fleet.counters,
         limit=lambda: fleet.limit,
         fault=fleet.fault,
         collectors=[fleet],
+        table=None if routes is None else routes.table,
     )
     async with trio.open_nursery() as nursery:
         await nursery.start(follow_backends, list(backends.values()), settings)
         await nursery.start(serve_relay_admin, view, port, stopping)
+        if routes is not None:
+            await nursery.start(routes.run, settings, stopping)
         async with trio.open_nursery() as working:
             for worker in fleet.workers:
                 await working.start(fleet.keep_working, worker, stopping)

@@ -8,18 +8,20 @@ counters there; when the other end is gone, it ends as after SIGTERM. Tested in 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import signal
 import socket
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 import trio
 
 from proxy.relay.relay import Relay, open_listeners
+from proxy.route_services.starting import beside, make_followed_routes
 from proxy.serve.program import freeze_loaded_objects
 from proxy.serve.worker_reports import Report, format_report
 from proxy.serve.worker_settings import WorkerSettings, receive_worker_settings
@@ -27,6 +29,9 @@ from sidecar.cli.logs import configure_logging
 from sidecar.cli.program import run_program
 from sidecar.cli.signals import run_until_signal
 from sidecar.cli.stray_signals import survive_stray_signals
+
+if TYPE_CHECKING:
+    from proxy.route_services.following import FollowedRoutes
 
 REPORT_SECONDS: Final = 1.0
 """Between two reports, and so the greatest age of the supervisor's figures."""
@@ -43,7 +48,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 async def _run(settings: WorkerSettings, channel: socket.socket) -> int:
-    relay = Relay(settings.relay, open_listeners(settings.relay, shared=True))
+    relay = Relay(settings.relay, open_listeners(settings.relay, shared=True), shared=True)
     channel.setblocking(False)
     async with trio.SocketStream(trio.socket.from_stdlib_socket(channel)) as stream:
         return await run_until_signal(functools.partial(_work, relay, stream), grace=settings.drain)
@@ -60,18 +65,27 @@ async def _work(relay: Relay, stream: trio.SocketStream, stopping: trio.Event) -
             ended.set()
 
         await nursery.start(serve)
+        # The supervisor logs what changes.
+        endpoints = [listener.endpoint for listener in relay.listeners]
+        fixed = beside(endpoints, relay.backends.values())
+        routes = make_followed_routes(relay.core.settings.route_services, relay, fixed, quiet=True)
+        if routes is not None:
+            await nursery.start(routes.run, relay.core.settings, stopping)
         freeze_loaded_objects()
         while not ended.is_set():
-            await _report(relay, stream)
+            await _report(relay, routes, stream)
             with trio.move_on_after(REPORT_SECONDS):
                 await ended.wait()
-        await _report(relay, stream)
+        await _report(relay, routes, stream)
         nursery.cancel_scope.cancel()
 
 
-async def _report(relay: Relay, stream: trio.SocketStream) -> None:
+async def _report(relay: Relay, routes: FollowedRoutes | None, stream: trio.SocketStream) -> None:
+    report = Report(relay.core.limit, relay.core.counters)
+    if routes is not None:
+        report = dataclasses.replace(report, waits=routes.table.waits(), failures=dict(routes.table.failures))
     try:
-        await stream.send_all(format_report(Report(relay.core.limit, relay.core.counters)))
+        await stream.send_all(format_report(report))
     except trio.BrokenResourceError:
         # The supervisor is gone; _end_with_supervisor notices it too.
         await trio.lowlevel.checkpoint()

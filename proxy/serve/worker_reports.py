@@ -7,7 +7,7 @@ stay in the sums, because a counter never decreases.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 import msgspec
@@ -21,10 +21,14 @@ _SHORTEST_BACKOFF: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The connection limit and the counters of a worker."""
+    """The connection limit and the counters of a worker, and its routes from Services."""
 
     limit: int
     counters: Counters
+    waits: str | None = None
+    """Why the worker does not know its routes yet."""
+    failures: dict[int, str] = field(default_factory=dict)
+    """The ports that the worker could not open, and why."""
 
 
 def format_report(report: Report) -> bytes:
@@ -40,9 +44,9 @@ def parse_report(line: bytes) -> Report:
 def add_up(into: Counters, parts: Iterable[Counters]) -> None:
     """Set `into` to the sum of the parts."""
     parts = list(parts)
-    for field in fields(Counters):
-        if field.name != "backend_errors":
-            setattr(into, field.name, sum(getattr(part, field.name) for part in parts))
+    for one in fields(Counters):
+        if one.name != "backend_errors":
+            setattr(into, one.name, sum(getattr(part, one.name) for part in parts))
     for cause in into.backend_errors:
         into.backend_errors[cause] = sum(part.backend_errors.get(cause, 0) for part in parts)
 

@@ -83,25 +83,28 @@ class Nginx:
 
 @contextmanager
 def nginx_expecting_proxy(
-    folder: Path, *, hosts: Sequence[str] = ("127.0.0.1",), port: int | None = None
+    folder: Path, *, hosts: Sequence[str] = ("127.0.0.1",), port: int | None = None, proxy_protocol: bool = True
 ) -> Iterator[Nginx]:
     """Run nginx with `listen HOST:PORT proxy_protocol` on each of the hosts (IPv6 in brackets), all with one port.
 
-    A connection without a header gets no response. It ends only the process that it started.
+    A connection without a header gets no response; without `proxy_protocol`, one with a header gets an error. It ends
+    only the process that it started.
     """
     folder = folder / "nginx"
     folder.mkdir()
     free_port, sink_port = free_ports(2)
     port = port or free_port
     configuration = folder / "nginx.conf"
-    listens = " ".join(f"listen {host}:{port} proxy_protocol;" for host in hosts)
+    expecting = " proxy_protocol" if proxy_protocol else ""
+    listens = " ".join(f"listen {host}:{port}{expecting};" for host in hosts)
     configuration.write_text(_CONFIGURATION.format(folder=folder, listens=listens, sink_port=sink_port, body=BODY))
     error_log = folder / "error.log"
     arguments = [program("nginx"), "-p", str(folder), "-c", str(configuration), "-e", str(error_log)]
     with (folder / "output.log").open("wb") as output:
         process = subprocess.Popen(arguments, stdout=output, stderr=output)
     try:
-        wait_for(lambda: is_listening(port), process=process, log=folder / "output.log")
+        answering = "127.0.0.1" if "127.0.0.1" in hosts else hosts[0]
+        wait_for(lambda: is_listening(port, address=answering), process=process, log=folder / "output.log")
         yield Nginx(port=port, access_log=folder / "access.log", error_log=error_log)
     finally:
         end_process(process)

@@ -72,7 +72,11 @@ def run(*arguments: str, **environment: str) -> Result:
         pytest.param(
             ["--rout", "80=a:1", "--drain", "x"],
             {},
-            ["No such option '--rout'. Did you mean '--route'?", "--drain: 'x' is not a number of seconds.", "--route"],
+            [
+                "No such option '--rout'. (Did you mean one of: '--route', '--routes-from'?)",
+                "--drain: 'x' is not a number of seconds.",
+                "--route",
+            ],
             id="mistyped flag",
         ),
         pytest.param(
@@ -130,6 +134,40 @@ def run(*arguments: str, **environment: str) -> Result:
                 "--ready-when: '[::]'",
             ],
             id="not a rule",
+        ),
+        pytest.param(
+            ["--routes-from", "ingresses"], {}, ["--routes-from: 'ingresses' is not 'services'."], id="no such source"
+        ),
+        pytest.param([], {"PROXY_ROUTES_FROM": ""}, ["--route: is required"], id="an empty source"),
+        pytest.param(
+            ["--routes-from", "services", "--routes-namespace", "A_B", "--drain", "x"],
+            {},
+            ["--routes-namespace: 'A_B' is not the name of a namespace", "--drain: 'x' is not a number of seconds."],
+            id="no such namespace",
+        ),
+        pytest.param(
+            ["--route", "80=a:1", "--routes-namespace", "switchback"],
+            {},
+            ["--routes-namespace: is for --routes-from services"],
+            id="a namespace without Services",
+        ),
+        pytest.param(
+            ["--route", "x"],
+            {"PROXY_ROUTES_FROM": "services"},
+            ["--route: 'x' is not [ADDR:]PORT=HOST:PORT"],
+            id="bad route beside Services",
+        ),
+        pytest.param(
+            ["--routes-from", "services", "--advertise", "8443=443"],
+            {},
+            ["--route: no route listens on the advertised port 8443"],
+            id="only ports of flags are advertised",
+        ),
+        pytest.param(
+            ["--routes-from", "services", "--ready-when", "all", "--ready-when", "8443"],
+            {},
+            ["--ready-when: all stands alone"],
+            id="a quorum and a port of a Service",
         ),
         pytest.param(
             ["--route", "80=a:1", "--idle-timeout", "nan"],

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Final
 
-from dnsproxy.doctor.facts.model import Facts, OwnService, Service
+from dnsproxy.doctor.facts.model import Admin, Facts, OwnService, Service
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.cures import target_line
@@ -53,7 +53,7 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool, 
         lines = (f"kubectl -n {namespace} get pods", f"kubectl -n {namespace} logs deploy/{name} --tail=50")
         yield _finding("relay-down", text, (), (Remedy("see why", lines),))
     elif bad := [page for page in facts.admin if page.program == "relay" and page.ready is False]:
-        text = f"the relay does not reach its backend: {bad[0].text}"
+        text = f"the relay does not reach its backend: {_reason(bad[0])}"
         yield _finding("relay-backend", text, _routes(part), (_name_backend(part, requiring),))
     elif part.settings.get(_ROUTES) and requiring and not routed:
         text = "the relay routes to another controller than that of the hosts that need it"
@@ -93,12 +93,17 @@ def _backends(routes: str) -> Iterator[str]:
 def _judge_failing_route(facts: Facts, part: OwnService, requiring: Sequence[Controller]) -> Iterator[Finding]:
     """A relay is ready while one of its routes works; its answer names the backends of the others."""
     for page in facts.admin:
-        if page.program == "relay" and page.ready and (failing := _FAILING.findall(page.text)):
+        if page.program == "relay" and page.ready and (failing := _FAILING.findall(_reason(page))):
             needed = any(_is_backend(host.strip("[]"), one.path.service) for host in failing for one in requiring)
-            text = f"the relay does not reach the backend of a route: {page.text}"
+            text = f"the relay does not reach the backend of a route: {_reason(page)}"
             severity = Severity.PROBLEM if needed else Severity.WARNING
             yield _finding("relay-backend", text, _routes(part), (_see_log(part),), severity=severity)
             return
+
+
+def _reason(page: Admin) -> str:
+    """The first line of /readyz; a relay that follows Services has a line for each route below it."""
+    return page.text.partition("\n")[0]
 
 
 def _missing(part: OwnService, deploy: str) -> Finding:

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from proxy.admin.page import CHARTS, RelayStatus, RouteStatus, read_counters, relay_facts, render_page
+from proxy.admin.page import (
+    CHARTS,
+    RelayStatus,
+    RouteStatus,
+    ServicesStatus,
+    read_counters,
+    relay_facts,
+    render_page,
+)
 from proxy.backends.health import Cause
 from proxy.relay.counters import Counters
 from sidecar.admin.page.history import History
@@ -93,3 +101,46 @@ def test_whatever_a_route_holds_stays_text() -> None:
     parser.handle_starttag = lambda tag, attrs: tags.append(tag)  # type: ignore[method-assign]  # noqa: ARG005
     parser.feed(page)
     assert "html" in tags
+
+
+BY_SERVICE = replace(ROUTE, listen="[::]:20443", services=("switchback/a", "switchback/b"))
+
+
+def test_a_route_says_where_it_comes_from() -> None:
+    page = render_page(status(ROUTE, BY_SERVICE))
+    assert "<td>--route</td>" in page
+    assert "<td>switchback/a, switchback/b</td>" in page
+    assert 'id="services"' not in page, "no Service is followed"
+
+
+def test_the_state_of_a_route_that_may_go_never_becomes_that_of_another() -> None:
+    other = replace(BY_SERVICE, listen="[::]:20444", fault="timeout: x")
+    both, left = (facts_of(status(ROUTE, *routes)) for routes in ((BY_SERVICE, other), (other,)))
+    assert both["service-route-[::]:20444"] == left["service-route-[::]:20444"] == ("timeout: x", "bad")
+    assert "service-route-[::]:20443" not in left
+    assert both["route-0"] == left["route-0"]
+
+
+def test_what_is_not_relayed_is_listed_by_service() -> None:
+    services = ServicesStatus("watching", False, {"switchback/a": ["it has no port"], "switchback/b": ["x", "y"]})
+    one = replace(status(BY_SERVICE), services=services)
+    page = render_page(one)
+    for text in (
+        "switchback/a",
+        "it has no port",
+        'data-live="services-faults">3<',
+        'data-live="services-watch">watching<',
+    ):
+        assert text in page
+    assert facts_of(one)["services-watch"] == ("watching", "ok")
+    assert facts_of(one)["services-faults"] == ("3", "warn")
+    lost = replace(one, services=ServicesStatus("retrying: 403: no", True, {}))
+    assert facts_of(lost)["services-watch"] == ("retrying: 403: no", "warn")
+    assert "Everything that they ask for is relayed." in render_page(lost)
+
+
+def test_whatever_a_service_holds_stays_text() -> None:
+    services = ServicesStatus(EVIL, True, {EVIL: [EVIL]})
+    page = render_page(replace(status(replace(ROUTE, services=(EVIL,))), services=services))
+    assert page.count("<script") == 1
+    assert "\u202e" not in page

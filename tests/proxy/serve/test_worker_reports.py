@@ -34,7 +34,10 @@ counters = st.builds(
 )
 
 
-@given(st.builds(Report, counts, counters))
+failures = st.dictionaries(st.integers(1, 65_535), st.text())
+
+
+@given(st.builds(Report, counts, counters, st.none() | st.text(), failures))
 def test_a_report_is_one_line_that_is_read_back(report: Report) -> None:
     line = format_report(report)
     assert line.count(b"\n") == 1

@@ -217,6 +217,17 @@ def test_a_failing_route_of_a_ready_relay_is_a_problem_only_if_the_hosts_need_it
     assert backend in finding.text
 
 
+def test_of_a_relay_that_follows_services_the_first_line_counts() -> None:
+    text = (
+        "ready, 1 of 2 routes; backend unreachable (timeout): git.example.org:22: no connection within 2 s\n"
+        "route Services: watching\n"
+        "fault of switchback/a: it has no port"
+    )
+    seen = replace(installed(), admin=(Admin("relay", "pod a/b", True, text),))
+    (finding,) = (one for one in judge(seen).findings if one.id == "relay-backend")
+    assert "switchback/a" not in finding.text
+
+
 def test_a_class_whose_controller_rejects_the_header_must_not_use_the_relay() -> None:
     plain = service(key="traefik/traefik", points=(BalancerAddress(ip="203.0.113.20"),), cluster_ips=("10.96.0.81",))
     host = Host("plain.example.org", "Ingress web/plain", "traefik", ("203.0.113.20",))
