@@ -153,6 +153,11 @@ class FollowingRelay:
     admin: str
     _waited: Counter[str] = field(default_factory=Counter)
 
+    def workers(self) -> list[int]:
+        """The processes that relay, if there are several."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
     def readiness(self) -> tuple[int, list[str]]:
         """The status and the lines of /readyz."""
         try:

@@ -5,6 +5,8 @@ Also tests proxy/route_services/following.py and proxy/serve/claimed_ports.py.
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -322,6 +324,7 @@ def test_while_the_api_server_is_away_the_last_routes_stay(
     spaces.create_route("web", (443, HTTPS))
     with pods(tmp_path, count=1), relay(spaces, tmp_path, "--workers", workers) as running:
         running.until_open(HTTPS)
+        running.until_followed(spaces.backend, workers=workers)
         with http_load(HTTPS, body=BODY) as load:
             load.more(20)
             world.server.kill()
@@ -362,6 +365,50 @@ def test_before_the_first_list_the_relay_is_not_ready_and_its_flags_routes_work(
     finally:
         if not is_listening(world.server.port):
             world.server.start()
+
+
+def test_a_port_stays_claimed_while_all_workers_are_replaced(spaces: Spaces, tmp_path: Path) -> None:
+    spaces.put_pods("a", FIRST)
+    spaces.create_route("web", (443, HTTPS))
+    with pods(tmp_path, count=1), relay(spaces, tmp_path, "--workers", "2") as running:
+        running.until(lambda: listeners_at(HTTPS) == 2, "both workers listen")
+        for worker in running.workers():
+            os.kill(worker, signal.SIGKILL)
+        with socket.socket() as other:
+            running.until(lambda: listeners_at(HTTPS) == 0, "both workers are gone")
+            with pytest.raises(OSError, match="Address already in use"):
+                other.bind(("127.0.0.1", HTTPS))
+        running.until(lambda: listeners_at(HTTPS) == 2, "both workers listen again")
+        assert curl(f"http://127.0.0.1:{HTTPS}/").stdout.startswith(BODY)
+
+
+def test_a_worker_that_is_replaced_without_the_api_server_leaves_the_connections_to_the_others(
+    world: RouteWorld, spaces: Spaces, tmp_path: Path
+) -> None:
+    spaces.put_pods("a", FIRST)
+    spaces.create_route("web", (443, HTTPS))
+    with pods(tmp_path, count=1), relay(spaces, tmp_path, "--workers", "2") as running:
+        running.until(lambda: listeners_at(HTTPS) == 2, "both workers listen")
+        running.until_followed(spaces.backend, workers="2")
+        world.server.kill()
+        try:
+            os.kill(running.workers()[0], signal.SIGKILL)
+            running.until(lambda: running.metrics()["proxy_worker_restarts_total"] == 1, "restarted")
+            running.until(lambda: running.metrics()["proxy_workers"] == 2, "reports")
+            with http_load(HTTPS, body=BODY) as load:
+                load.more(100)
+            assert not load.failures
+            assert listeners_at(HTTPS) == 1
+            assert running.readiness()[0] == 200
+        finally:
+            world.server.start()
+        running.until(lambda: listeners_at(HTTPS) == 2, "the new worker listens")
+
+
+def listeners_at(port: int) -> int:
+    """How many sockets listen at a port on all addresses (proc(5), /proc/net/tcp6)."""
+    rows = Path("/proc/thread-self/net/tcp6").read_text().splitlines()[1:]
+    return sum(row.split()[1].endswith(f":{port:04X}") and row.split()[3] == "0A" for row in rows)
 
 
 @WORKERS
