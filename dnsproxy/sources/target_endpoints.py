@@ -22,6 +22,7 @@ from sidecar.kubernetes.endpoint_slices import (
     condition_of,
 )
 from sidecar.kubernetes.objects import Collection, Unreadable
+from sidecar.kubernetes.placeholder_slices import is_placeholder
 
 _TCP: Final = "TCP"
 _WEB: Final = frozenset({80, 443})
@@ -78,14 +79,13 @@ def _unready_ports(service: Service, slices: Iterable[EndpointSlice], family: st
 def _ready_names(names: Set[str], slices: Iterable[EndpointSlice], family: str) -> Iterator[str]:
     """Those of the ports' names that have a ready endpoint of a family."""
     for part in slices:
-        if any(condition_of(one) is Condition.READY and one.addresses for one in part.endpoints or ()):
-            known = {one.name or "" for one in part.ports or ()}
-            if known and not known & names:
-                # Kubernetes' own controller makes no such slice. Cilium has one with a placeholder for the Service of
-                # an Ingress or a Gateway, and serves all ports of all its addresses itself.
-                yield from names
-            elif part.address_type == family:
-                yield from (one.name or "" for one in part.ports or () if (one.protocol or _TCP) == _TCP)
+        if not any(condition_of(one) is Condition.READY and one.addresses for one in part.endpoints or ()):
+            continue
+        if is_placeholder((part,), names):
+            # All ports of all addresses of the Service are served.
+            yield from names
+        elif part.address_type == family:
+            yield from (one.name or "" for one in part.ports or () if (one.protocol or _TCP) == _TCP)
 
 
 def _family(address: str) -> str:

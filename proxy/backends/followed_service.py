@@ -19,7 +19,7 @@ from proxy.backends.health import Cause, Failure
 from proxy.backends.hold_back import Choice, Seen, Usable, choose, choose_all, note_seen
 from proxy.backends.service_endpoints import (
     describe_none,
-    find_usable,
+    find_targets,
     port_name,
     service_collection,
     slice_collection,
@@ -149,10 +149,11 @@ class FollowedService:
         slices = self._slices.values()
         try:
             port = port_name(self._service, member.port.port)
+            usable = find_targets(self._service, member.port.port, slices)
         except ValueError as error:
             member.backend.take(Failure(Cause.NO_ENDPOINTS, str(error)))
             return inf
-        choice = member.choose(find_usable(slices, port), now=trio.current_time())
+        choice = member.choose(usable, now=trio.current_time())
         if choice.used:
             used, held = ([address_of(one.host, one.port) for one in part] for part in (choice.used, choice.held))
             member.backend.take(used, held=held)

@@ -1,4 +1,4 @@
-"""The ports of a Service, and the endpoints of a port that accept connections.
+"""The ports of a Service, and what accepts the connections of a port.
 
 The law: pure. endpoint_choice.py decides which conditions get new connections, and hold_back.py when. Existing
 connections of a pod are not affected.
@@ -22,7 +22,9 @@ from sidecar.kubernetes.endpoint_slices import (
     condition_of,
 )
 from sidecar.kubernetes.objects import Collection
+from sidecar.kubernetes.placeholder_slices import is_placeholder
 from sidecar.kubernetes.structs.network import Service, ServiceSpec
+from sidecar.kubernetes.structs.network import ServicePort as Port
 from sidecar.values.endpoints import MAXIMUM_PORT, Endpoint, is_address, parse_address
 
 _TCP: Final = "TCP"
@@ -44,8 +46,8 @@ def slice_collection(namespace: str, name: str) -> Collection[EndpointSlice]:
     )
 
 
-def port_name(service: Service | None, wanted: int | str) -> str:
-    """The name of a Service's port in its slices, empty for an unnamed port. Raises ValueError with the reason."""
+def find_port(service: Service | None, wanted: int | str) -> Port:
+    """A TCP port of a Service, by number or name. Raises ValueError with the reason."""
     if service is None:
         raise ValueError("there is no such Service")
     spec = service.spec or ServiceSpec()
@@ -53,8 +55,26 @@ def port_name(service: Service | None, wanted: int | str) -> str:
         raise ValueError("the Service is an ExternalName; name its host instead")
     for port in spec.ports or ():
         if (port.protocol or _TCP) == _TCP and wanted in {port.name, port.port}:
-            return port.name or ""
+            return port
     raise ValueError(f"the Service has no TCP port {wanted}")
+
+
+def port_name(service: Service | None, wanted: int | str) -> str:
+    """The name of a Service's port in its slices, empty for an unnamed port. Raises ValueError with the reason."""
+    return find_port(service, wanted).name or ""
+
+
+def find_targets(service: Service | None, wanted: int | str, slices: Iterable[EndpointSlice]) -> Usable:
+    """What accepts connections for a port: its endpoints; the ClusterIPs where the slices are a placeholder.
+
+    Raises ValueError with the reason.
+    """
+    slices, port = tuple(slices), find_port(service, wanted)
+    spec = service.spec if service is not None and service.spec is not None else ServiceSpec()
+    if is_placeholder(slices, {one.name or "" for one in spec.ports or ()}):
+        addresses = filter(is_address, spec.cluster_ips or ())
+        return Usable(frozenset(Endpoint(parse_address(address), port.port) for address in addresses))
+    return find_usable(slices, port.name or "")
 
 
 def usable_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint]:

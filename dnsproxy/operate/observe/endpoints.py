@@ -1,8 +1,7 @@
 """Endpoints: where connections to a port of a Service end.
 
-The law: pure. The endpoints that get new connections, as endpoint_choice.py has them. Where a data plane serves a
-Service itself, its slices have a placeholder with a port that the Service does not have (Cilium's Services of Ingresses
-and Gateways): there the ClusterIPs are dialled.
+The law: pure. The endpoints that get new connections, as endpoint_choice.py has them; the ClusterIPs where the slices
+are a placeholder.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Final
 from dnsproxy.doctor.facts.model import Service
 from sidecar.kubernetes.endpoint_choice import USABLE, preferred
 from sidecar.kubernetes.endpoint_slices import FAMILIES, Condition, EndpointSlice, condition_of
+from sidecar.kubernetes.placeholder_slices import is_placeholder
 from sidecar.values.endpoints import MAXIMUM_PORT, Endpoint, is_address, parse_address
 
 _TCP: Final = "TCP"
@@ -24,9 +24,7 @@ Endpoints = dict[int, tuple[Endpoint, ...]]
 def endpoints_of(service: Service, slices: Iterable[EndpointSlice]) -> Endpoints:
     """The endpoints of each TCP port of a Service."""
     found = tuple(one for one in slices if one.address_type in FAMILIES)
-    names = {port.name for port in service.ports}
-    known = {port.name or "" for one in found if _usable(one) for port in one.ports or ()}
-    if known and not known & names:
+    if is_placeholder(found, {port.name for port in service.ports}):
         return {
             port.port: tuple(Endpoint(parse_address(ip), port.port) for ip in service.cluster_ips if is_address(ip))
             for port in service.ports
@@ -54,10 +52,6 @@ def ready_families(slices: Iterable[EndpointSlice]) -> frozenset[str]:
         if one.address_type in FAMILIES
         and any(condition_of(pod) is Condition.READY and pod.addresses for pod in one.endpoints or ())
     )
-
-
-def _usable(one: EndpointSlice) -> bool:
-    return any(condition_of(endpoint) in USABLE and endpoint.addresses for endpoint in one.endpoints or ())
 
 
 def _endpoints_of_port(slices: Iterable[EndpointSlice], name: str) -> tuple[Endpoint, ...]:

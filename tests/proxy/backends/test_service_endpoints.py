@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from proxy.backends.service_endpoints import (
     describe_none,
+    find_targets,
     port_name,
     service_collection,
     slice_collection,
@@ -206,3 +207,43 @@ def test_the_order_of_slices_and_endpoints_does_not_matter(rows: list[list[dict[
         random.shuffle(row)
     random.shuffle(rows)
     assert usable_endpoints([one_slice(*row) for row in rows], "https") == found
+
+
+def served(*addresses: str, **spec: Any) -> Service:
+    ports = [{"name": "http", "port": 80}, {"name": "https", "port": 443}]
+    made = {"metadata": {"name": "gate", "namespace": "web"}, "spec": {"ports": ports, "clusterIPs": addresses, **spec}}
+    return msgspec.convert(made, Service)
+
+
+PLACEHOLDER = one_slice(endpoint("192.192.192.192"), ports=[{"port": 9999}])
+
+
+@pytest.mark.parametrize(
+    ("service", "slices", "found"),
+    [
+        pytest.param(
+            served("10.96.0.1", "2001:db8::1"),
+            [PLACEHOLDER],
+            {Endpoint("10.96.0.1", 443), Endpoint("2001:db8::1", 443)},
+            id="a placeholder: the data plane serves it",
+        ),
+        pytest.param(served("10.96.0.1"), [one_slice(READY)], {Endpoint("192.0.2.1", 8443)}, id="pods"),
+        pytest.param(
+            served("10.96.0.1"), [PLACEHOLDER, one_slice(READY)], {Endpoint("192.0.2.1", 8443)}, id="pods beside it"
+        ),
+        pytest.param(served("None"), [PLACEHOLDER], set(), id="a headless Service"),
+        pytest.param(served("10.96.0.1"), [], set(), id="no slice"),
+        pytest.param(served("10.96.0.1"), [one_slice(endpoint("192.0.2.1", ready=False))], set(), id="no ready pod"),
+    ],
+)
+def test_a_port_is_dialled_at_its_endpoints_or_where_the_data_plane_serves_it(
+    service: Service, slices: list[EndpointSlice], found: set[Endpoint]
+) -> None:
+    assert find_targets(service, 443, slices).ready == found
+    assert find_targets(service, "https", slices).ready == found
+
+
+@pytest.mark.parametrize("service", [None, served("10.96.0.1", type="ExternalName"), served("10.96.0.1", ports=[])])
+def test_a_service_without_the_port_has_no_targets(service: Service | None) -> None:
+    with pytest.raises(ValueError, match=r"no such Service|ExternalName|no TCP port 443"):
+        find_targets(service, 443, [PLACEHOLDER])
