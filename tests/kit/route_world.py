@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.launched import limited
 from tests.kit.networks import Network, one_network
 from tests.kit.nginx import Nginx, nginx_expecting_proxy
 from tests.kit.polling import poll_until
@@ -210,13 +211,19 @@ class FollowingRelay:
 
 
 @contextmanager
-def following_relay(folder: Path, *arguments: str, namespace: str | None, kubeconfig: Path) -> Iterator[FollowingRelay]:
-    """The real `proxy --routes-from services`, for the duration of the block."""
+def following_relay(
+    folder: Path,
+    *arguments: str,
+    namespace: str | None,
+    kubeconfig: Path,
+    open_files: tuple[int, int] | None = None,
+) -> Iterator[FollowingRelay]:
+    """The real `proxy --routes-from services`, for the duration of the block; `open_files` as for `limited`."""
     (admin,) = free_ports(1)
     log = folder / "relay.log"
     named = () if namespace is None else ("--routes-namespace", namespace)
     flags = ("--routes-from", "services", *named, "--kubeconfig", str(kubeconfig), "--admin", f"127.0.0.1:{admin}")
-    command = [sys.executable, "-m", "proxy", *flags, *arguments]
+    command = [*limited(open_files), sys.executable, "-m", "proxy", *flags, *arguments]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=dict(os.environ))
     try:

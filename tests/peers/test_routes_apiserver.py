@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from proxy.backends.hold_back import HOLD
+from proxy.relay.limits import routes_within
 from tests.docs.manifests import manifests_of
 from tests.kit.accounts import create_account, role, write_kubeconfig
 from tests.kit.http_load import http_load
@@ -68,7 +69,9 @@ def test_a_service_that_is_created_is_relayed_with_the_port_that_its_clients_dia
     spaces: Spaces, tmp_path: Path, workers: str, header: str
 ) -> None:
     spaces.put_pods("a", FIRST)
-    with pods(tmp_path, count=1) as (nginx,), relay(spaces, tmp_path, "--workers", workers) as running:
+    # A checksum is for those routes that have version 2.
+    flags = ("--workers", workers, "--crc32c")
+    with pods(tmp_path, count=1) as (nginx,), relay(spaces, tmp_path, *flags) as running:
         running.until(lambda: running.readiness()[0] == 200, "ready without a route")
         assert running.readiness()[1] == ["ready, no routes", "route Services: watching"]
         assert running.metrics()['proxy_routes{source="service"}'] == 0
@@ -240,9 +243,10 @@ class KeptAlive:
             received += octets
 
 
-def test_a_removed_route_refuses_no_client_that_it_has_accepted(spaces: Spaces, tmp_path: Path) -> None:
+@WORKERS
+def test_a_removed_route_refuses_no_client_that_it_has_accepted(spaces: Spaces, tmp_path: Path, workers: str) -> None:
     spaces.put_pods("a", FIRST)
-    with pods(tmp_path, count=1) as (nginx,), relay(spaces, tmp_path) as running:
+    with pods(tmp_path, count=1) as (nginx,), relay(spaces, tmp_path, "--workers", workers) as running:
         for _ in range(3):
             spaces.create_route("web", (443, HTTPS))
             running.until_open(HTTPS)
@@ -301,6 +305,32 @@ def test_a_service_with_a_fault_takes_nothing_from_the_others(spaces: Spaces, tm
         running.until(lambda: running.metrics()["proxy_route_faults"] == len(expected) - 1, "one fault less")
         spaces.annotate("bad", relay_to=spaces.backend)
         running.until_open(20_500)
+
+
+def test_where_open_files_are_few_some_routes_open_and_the_others_are_faults(spaces: Spaces, tmp_path: Path) -> None:
+    spaces.put_pods("a", FIRST)
+    ports = range(20_600, 20_620)
+    most = routes_within(64)
+    with (
+        pods(tmp_path, count=1),
+        following_relay(
+            tmp_path, namespace=spaces.own, kubeconfig=spaces.server.kubeconfig, open_files=(64, 64)
+        ) as running,
+    ):
+        for port in ports:
+            spaces.create_route(f"web{port}", (443, port))
+        running.until(lambda: running.metrics()["proxy_route_faults"] == len(ports) - most, "faults")
+        assert running.metrics()['proxy_routes{source="service"}'] == most
+        opened = [port for port in ports if is_listening(port)]
+        assert len(opened) == most
+        for port in opened:
+            assert curl(f"http://127.0.0.1:{port}/").stdout.startswith(BODY)
+        fault = "port 443: the limit of open files is 64, and more are needed; raise it (ulimit -n, LimitNOFILE=)"
+        assert any(line.endswith(fault) for line in running.readiness()[1])
+        # One that goes makes room for another.
+        spaces.delete_route(f"web{opened[0]}")
+        running.until_closed(opened[0])
+        running.until(lambda: sum(map(is_listening, ports)) == most, "another one opens")
 
 
 @WORKERS

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from proxy.backends.backend import address_of
+from proxy.backends.backend import Backend, address_of
 from proxy.backends.health import Cause
 from proxy.header.addresses import Header
 from proxy.header.protocol import ProxyProtocol
@@ -23,7 +23,10 @@ from proxy.relay.limits import Clients
 from proxy.relay.listener import _ACCEPTS
 from proxy.relay.loop_check import LoopCheck, Verdict, judge
 from proxy.relay.side import Side
+from proxy.routes import Route
 from sidecar.values.endpoints import Endpoint
+from sidecar.values.host_port import HostPort
+from tests.kit.ports import free_port
 from tests.kit.relaying import V4, World, read_to_end, received_in, relaying, send_all, sides_of, until
 
 PROTOCOLS = pytest.mark.parametrize("protocol", [ProxyProtocol.V1, ProxyProtocol.V2])
@@ -83,6 +86,23 @@ async def test_relays_in_a_row_are_no_ring(protocol: ProxyProtocol) -> None:
             with backend:
                 assert header.source is not None
                 assert await backend.recv(1000)
+
+
+@PROTOCOLS
+@SPEAKS_FIRST
+async def test_a_loop_over_a_port_that_was_opened_later_ends(protocol: ProxyProtocol, payload: bytes) -> None:
+    async with relaying() as world:
+        port = free_port()
+        backend = Backend(HostPort("backend.example.org", 80), listeners=())
+        world.relay.open_port(Route(Endpoint(V4, port), backend.destination, protocol, 443), backend)
+        # As if address translation hid that it is ours.
+        backend._pool.replace([address_of(V4, port)])
+        with socket.create_connection((V4, port)) as client:
+            client.sendall(payload)
+            client.setblocking(False)
+            assert await read_to_end(trio.socket.from_stdlib_socket(client)) == (b"", "reset")
+        assert world.relay.core.counters.backend_errors[Cause.OWN_LISTENER] == 1
+        await until(lambda: world.relay.core.counters.active == 0)
 
 
 async def test_a_client_that_writes_a_header_of_itself_is_relayed() -> None:
