@@ -39,6 +39,7 @@ def test_every_annotation_has_its_row_and_the_values_there_are_values() -> None:
         route_services.PROXY_PROTOCOL,
         route_services.ENDPOINT_HEADERS,
         route_services.FOR,
+        route_services.RELEASED,
     }
     values = {name: re.findall(r"`([^`]*)`", value) for name, value in rows.items()}
     for header in HEADERS:
