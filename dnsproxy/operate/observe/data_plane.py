@@ -19,9 +19,9 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.values.errors import StartError
 from sidecar.values.text import one_line
 
-EVERY: Final = 600.0
-"""Seconds; a cluster is upgraded rarely."""
-RETRY: Final = 30.0
+EVERY: Final = 60.0
+"""Seconds. It changes rarely, but a new cluster has its CNI after its first pods."""
+RETRY: Final = 10.0
 
 log = structlog.get_logger("dnsproxy.operate")
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from sidecar.values.endpoints import is_address
+from tests.kit import gateway_api
+
 OWN: Final = "switchback"
 CLUSTER_DNS: Final = "10.96.0.10"
 BALANCER: Final = "203.0.113.10"
@@ -84,6 +87,20 @@ def ingress_class(name: str, controller: str = "example.org/controller", **metad
         "metadata": {"name": name, **metadata},
         "spec": {"controller": controller},
     }
+
+
+def gateway(name: str, host: str, *addresses: str, namespace: str = "infra", **metadata: Any) -> tuple[Object, Object]:
+    """A Gateway with one HTTPS listener, accepted at these addresses or hostnames, and a route for its host."""
+    tls = {"certificateRefs": [{"name": "tls"}]}
+    made = gateway_api.gateway(gateway_api.listener("web", host, protocol="HTTPS", port=443, tls=tls), name=name)
+    about = {"reason": "Accepted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    entries = [{"type": "IPAddress" if is_address(one) else "Hostname", "value": one} for one in addresses]
+    status = {"conditions": [{"type": "Accepted", "status": "True", **about}], "addresses": entries}
+    route = gateway_api.route("HTTPRoute", host, parent=name)
+    return (
+        {**made, "metadata": {"name": name, "namespace": namespace, **metadata}, "status": status},
+        {**route, "metadata": {"name": name, "namespace": namespace}},
+    )
 
 
 def ingress(

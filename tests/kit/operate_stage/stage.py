@@ -18,6 +18,7 @@ import pytest
 from tests.kit.apiserver import ApiServer, running_apiserver, send
 from tests.kit.doctor_stage.objects import collection_of, path_of
 from tests.kit.doctor_stage.servers import Server, running_servers
+from tests.kit.gateway_api import install_crds
 from tests.kit.launched import ROOT
 from tests.kit.networks import POD_ADDRESS, Network, one_network
 from tests.kit.operate_stage.objects import (
@@ -34,13 +35,15 @@ from tests.kit.programs import program
 
 PEERS: Final = (
     *("etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "coredns", "nginx", "haproxy", "nft", "ip"),
-    *("curl", "dig"),
+    *("curl", "dig", "gateway-api"),
 )
 MERGE: Final = "application/merge-patch+json"
 SERVICE_RANGE: Final = "10.96.0.0/16,2001:db8:96::/112"
 DNSPROXY_POD: Final = "10.244.2.1"
 RELAY_POD: Final = "10.244.2.2"
 PUBLIC_DNS: Final = "192.0.2.53"
+PUBLIC: Final = "203.0.113.10"
+"""The address that the public DNS has for every name."""
 ADMIN: Final = "127.0.0.1:8085"
 SECONDS: Final = 60.0
 _ZONE: Final = """\
@@ -156,6 +159,20 @@ class Stage:
         return "\n".join([json.dumps(self.steering(), indent=1)[-4000:], *logs])
 
     @contextmanager
+    def serving(self, address: str, server: Server) -> Iterator[None]:
+        """A data plane that serves an address itself, with a server; kube-proxy never sees its connections."""
+        rule = f"ip daddr {address} tcp dport {{ 80, 443 }} dnat to {server.ipv4}"
+        chain = f"chain output {{\n type nat hook output priority -110\n {rule}\n}}\n"
+        with self.network.entered():
+            subprocess.run([program("nft"), "add", "table", "ip", "served"], check=True)
+            subprocess.run([program("nft"), f"table ip served {{\n{chain}}}\n"], check=True)
+        try:
+            yield
+        finally:
+            with self.network.entered():
+                subprocess.run([program("nft"), "delete", "table", "ip", "served"], check=True)
+
+    @contextmanager
     def cluster(self, *operate: str, relay: bool = True) -> Iterator[Running]:
         """The programs of Switchback for the duration of a block; every object of the test is deleted at its end."""
         running_one = Running(self)
@@ -164,8 +181,8 @@ class Stage:
                 pod("dnsproxy", OWN, DNSPROXY_LABELS, DNSPROXY_POD),
                 service("dnsproxy", OWN, [{"name": "dns", "port": 53, "protocol": "UDP"}], selector=DNSPROXY_LABELS),
             )
-            with self.network.entered(), ExitStack() as stack:
-                stack.enter_context(running_one)
+            # Outside of the network, which the timer of a test would otherwise not leave.
+            with running_one:
                 running_one.start_dnsproxy()
                 if relay:
                     running_one.start_relay()
@@ -176,13 +193,13 @@ class Stage:
 
     def _clear(self) -> None:
         leases = "/apis/coordination.k8s.io/v1/namespaces/switchback/leases/switchback-operate"
-        for path in [*reversed(self.created), *map(path_of, self.routes().values()), leases]:
-            with suppress(AssertionError):
-                self.request("DELETE", path)
+        events = [f"/apis/events.k8s.io/v1/namespaces/{name}/events" for name in self._namespaces]
+        paths = [*reversed(self.created), *map(path_of, self.routes().values()), leases, *events]
+        with self.network.entered(), self.api.connection() as connection:
+            for path in paths:
+                with suppress(AssertionError):
+                    send(connection, "DELETE", path)
         self.created.clear()
-        with suppress(AssertionError):
-            self.request("DELETE", "/apis/events.k8s.io/v1/namespaces/default/events")
-            self.request("DELETE", f"/apis/events.k8s.io/v1/namespaces/{OWN}/events")
 
     def _create_namespace(self, name: str | None) -> None:
         if name is not None and name not in self._namespaces:
@@ -293,6 +310,7 @@ def running_stage(folder: Path) -> Iterator[Stage]:
             stack.enter_context(running_servers(folder))
             api = stack.enter_context(running_apiserver(folder, service_range=SERVICE_RANGE))
             create_node(api, POD_ADDRESS)
+            install_crds(api)
             stack.enter_context(endpoint_slice_controller(api, folder))
             stack.enter_context(kube_proxy(api, folder))
             stack.enter_context(_public_dns(folder))
@@ -301,13 +319,13 @@ def running_stage(folder: Path) -> Iterator[Stage]:
 
 @contextmanager
 def _public_dns(folder: Path) -> Iterator[None]:
-    (folder / "public.zone").write_text(_ZONE.format(public="203.0.113.10"), encoding="utf-8")
+    (folder / "public.zone").write_text(_ZONE.format(public=PUBLIC), encoding="utf-8")
     corefile = folder / "Corefile"
     corefile.write_text(f"example.org:53 {{\n    bind {PUBLIC_DNS}\n    file {folder / 'public.zone'}\n}}\n")
     asked = [program("dig"), f"@{PUBLIC_DNS}", "+short", "+tries=1", "+time=1", "any.example.org"]
 
     def answers() -> bool:
-        return b"203.0.113.10" in subprocess.run(asked, check=False, capture_output=True).stdout
+        return PUBLIC.encode() in subprocess.run(asked, check=False, capture_output=True).stdout
 
     with running([program("coredns"), "-conf", str(corefile)], folder / "public.log", answers):
         yield
