@@ -65,7 +65,7 @@ class Network:
         """Give the network an address on its loopback interface, which can be bound at once."""
         # An IPv6 address is tentative without `nodad`: on a busy machine it cannot be bound for a while.
         length, *flags = ("128", "nodad") if ":" in address else ("32",)
-        self.ip("addr", "add", f"{address}/{length}", "dev", "lo", *flags)
+        self.ip("addr", "replace", f"{address}/{length}", "dev", "lo", *flags)
 
     @property
     def _file(self) -> Path:

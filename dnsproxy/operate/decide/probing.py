@@ -1,9 +1,9 @@
 """What may be probed now: the endpoints of controllers.
 
 The law: only endpoints of LoadBalancer Services behind subjects that have hostnames here. An endpoint that was never
-probed is probed at once; after that, each port of a Service at most once a minute, spread over it, one endpoint in
-turn. If an endpoint reacts otherwise than before, the settings have changed: all are probed again, at once and once
-more after SETTLE.
+probed is probed at once; after that, each port of a Service once a minute, spread over it, one endpoint in turn. If an
+endpoint reacts otherwise than before, or a relay's handshake fails, the settings have changed: all are probed again, at
+once, and after a reaction once more after SETTLE.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
 from typing import Final
 
 from dnsproxy.doctor.judge.paths import normalize_address
@@ -24,9 +25,10 @@ from sidecar.values.endpoints import Endpoint
 INTERVAL: Final = 60.0
 """Seconds between two probes of a port that shows no change."""
 SPREAD: Final = 30.0
-"""Seconds over which the ports are spread that were probed at once, as at the start."""
+"""Seconds over which the ports are spread that were probed at once, as at the start; their first minute is shorter."""
 SETTLE: Final = 10.0
 """Seconds within which all pods of a controller have read changed settings."""
+NONE: Final[Mapping[str, float]] = MappingProxyType({})
 MOST_AT_ONCE: Final = 8
 """Endpoints of one port that are probed together: a controller may have a pod on each of a thousand nodes."""
 
@@ -53,12 +55,14 @@ class EndpointProbe:
     in_turn: bool
 
 
-def due_probes(facts: Facts, last: Mapping[Place, LastProbe], *, now: float) -> tuple[EndpointProbe, ...]:
-    """The endpoints that may be probed now, in a stable order."""
+def due_probes(
+    facts: Facts, last: Mapping[Place, LastProbe], *, now: float, suspected: Mapping[str, float] = NONE
+) -> tuple[EndpointProbe, ...]:
+    """The endpoints that may be probed now, in a stable order; `suspected`: when Services failed that had worked."""
     due: list[EndpointProbe] = []
     for service, hostname in _probed_services(facts):
         for port, tls in web_ports(service.service.ports):
-            places, in_turn = _due_places(service, port, last, now)
+            places, in_turn = _due_places(service, port, last, now, suspected.get(service.key, -inf))
             due += [EndpointProbe(place, tls, hostname, in_turn) for place in places]
     return tuple(due)
 
@@ -102,13 +106,13 @@ def _probed_services(facts: Facts) -> list[tuple[ServiceFacts, str]]:
 
 
 def _due_places(
-    service: ServiceFacts, port: int, last: Mapping[Place, LastProbe], now: float
+    service: ServiceFacts, port: int, last: Mapping[Place, LastProbe], now: float, suspected: float
 ) -> tuple[list[Place], bool]:
     """The places of one port that may be probed, and whether that is its regular probe."""
     places = [(service.key, port, one) for one in sorted((service.endpoints or {}).get(port, ()), key=str)]
     known = {place: last[place] for place in places if place in last}
     changed = max((one.at for one in known.values() if one.changed and one.in_turn), default=-inf)
-    wanted = changed + SETTLE if now >= changed + SETTLE else changed
+    wanted = max(changed + SETTLE if now >= changed + SETTLE else changed, suspected)
     fresh = [one for one in places if one not in known or known[one].at < wanted]
     if fresh:
         return fresh[:MOST_AT_ONCE], False
@@ -121,6 +125,6 @@ def _due_places(
 
 
 def gap(key: str, *, in_turn: bool) -> float:
-    """Seconds until the next regular probe: a minute, and after one that was made at once, the key's own part more."""
+    """Seconds until the next regular probe: a minute, and after one that was made at once, the key's own part less."""
     digest = hashlib.sha256(key.encode()).digest()
-    return INTERVAL if in_turn else INTERVAL + SPREAD * int.from_bytes(digest[:4], "big") / 2**32
+    return INTERVAL if in_turn else INTERVAL - SPREAD * int.from_bytes(digest[:4], "big") / 2**32

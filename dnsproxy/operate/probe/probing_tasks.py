@@ -51,6 +51,8 @@ class ProbingTasks:
         self._shaking: set[Subject] = set()
         self._balancers: dict[str, bool] = {}
         self._last_balancers: dict[str, float] = {}
+        self._suspected: dict[str, float] = {}
+        """By Service: when a handshake with it failed after one had succeeded."""
         self._relay: tuple[str, ...] = ()
         self._relay_since = -inf
 
@@ -64,6 +66,7 @@ class ProbingTasks:
         }
         self._probed = {place: one for place, one in self._probed.items() if place in places}
         self._last = {place: one for place, one in self._last.items() if place in places}
+        self._suspected = {key: at for key, at in self._suspected.items() if key in facts.services}
         if facts.relay_endpoints != self._relay:
             self._relay, self._relay_since = facts.relay_endpoints, trio.current_time()
         return replace(
@@ -81,11 +84,12 @@ class ProbingTasks:
         self._last_handshakes.clear()
         self._balancers.clear()
         self._last_balancers.clear()
+        self._suspected.clear()
 
     def start_due(self, facts: Facts, decisions: tuple[Decision, ...]) -> None:
         """Start every probe and handshake that is due."""
         now = trio.current_time()
-        for probe in due_probes(facts, self._last, now=now):
+        for probe in due_probes(facts, self._last, now=now, suspected=self._suspected):
             # At once, so that it is not due again while it is under way.
             self._last[probe.place] = LastProbe(now, probe.in_turn)
             self._nursery.start_soon(self._probe, probe, now)
@@ -133,6 +137,8 @@ class ProbingTasks:
         self._last_handshakes = note_handshake(self._last_handshakes, wanted, answered, now=trio.current_time())
         untaken = self._last_handshakes[wanted.subject].untaken
         after = self._handshakes[wanted.subject] = after_handshake(before, answered, untaken=untaken)
+        if before.succeeded and not before.failures and answered.taken and not answered.succeeded:
+            self._suspected[wanted.relay_to] = trio.current_time()
         if (before.succeeded, before.failures) != (after.succeeded, after.failures):
             shown = "succeeded" if answered.succeeded else "failed"
             log.info(f"handshake {shown}", subject=str(wanted.subject), relay_to=wanted.relay_to, seen=answered.detail)

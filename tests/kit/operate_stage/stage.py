@@ -31,6 +31,7 @@ from tests.kit.operate_stage.objects import (
     service,
 )
 from tests.kit.operate_stage.programs import create_node, endpoint_slice_controller, kube_proxy, running
+from tests.kit.polling import poll_until
 from tests.kit.programs import program
 
 PEERS: Final = (
@@ -52,6 +53,31 @@ $TTL 1
 @ IN SOA ns.invalid. root.invalid. 1 60 60 60 1
 * IN A {public}
 """
+
+
+@dataclass(frozen=True)
+class Visits:
+    """What a visitor got."""
+
+    log: Path
+
+    def outcomes(self) -> list[tuple[float, str]]:
+        """Seconds since the epoch, and the status or the error."""
+        lines = self.log.read_text().rpartition("\n")[0].splitlines()
+        return [(float(at), said) for at, _, said in (line.split(" ", 2) for line in lines)]
+
+    def failed(self, *, since: float = 0.0) -> list[tuple[float, str]]:
+        """What was no 200."""
+        return [(at, said) for at, said in self.outcomes() if not said.startswith("200") and at >= since]
+
+    def wait_for_more(self, count: int) -> None:
+        """Until there are so many more."""
+        before = len(self.outcomes())
+        poll_until(lambda: len(self.outcomes()) >= before + count, f"{count} more requests", seconds=60)
+
+    def addresses(self) -> list[str]:
+        """The address of each request."""
+        return [line.split(" ", 2)[1] for line in self.log.read_text().rpartition("\n")[0].splitlines()]
 
 
 @dataclass
@@ -121,16 +147,32 @@ class Stage:
             done = subprocess.run(command, check=False, capture_output=True, text=True)
         return tuple(sorted(line for line in done.stdout.splitlines() if line and not line.startswith(";")))
 
-    def curl(self, host: str, port: int = 443, *, at: str = "") -> str:
+    def curl(self, host: str, port: int = 443, *, at: str = "", source: str = POD_ADDRESS) -> str:
         """The HTTP status that a pod gets at a host, or `000`; `at`: an address in place of the DNS answer."""
         address = at or next(iter(self.dig(host)), "")
         if not address:
             return "no address"
         scheme = "https" if port != 80 else "http"
         command = [program("curl"), "-sk", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "4"]
-        command += ["--connect-to", f"{host}:{port}:{address}:{port}", f"{scheme}://{host}:{port}/"]
+        command += [
+            "--interface",
+            source,
+            "--connect-to",
+            f"{host}:{port}:{address}:{port}",
+            f"{scheme}://{host}:{port}/",
+        ]
         with self.network.entered():
             return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+
+    @contextmanager
+    def visited(self, host: str) -> Iterator[Visits]:
+        """A visitor of a host for the duration of a block."""
+        log = self.folder / f"visits-{host}.log"
+        command = [sys.executable, "-m", "tests.kit.operate_stage.visitor", DNSPROXY_POD, host]
+        with ExitStack() as stack:
+            with self.network.entered():
+                stack.enter_context(running(command, log, lambda: log.stat().st_size > 0, PYTHONPATH=str(ROOT)))
+            yield Visits(log)
 
     def steering(self) -> Object:
         """What operate says."""

@@ -34,9 +34,8 @@ def test_every_endpoint_is_probed_at_first_sight_and_then_one_of_each_port_in_a_
     for found in times.values():
         assert found[:2] == [0, 0]
         gaps = [after - before for before, after in pairwise(found[1:])]
-        assert min(gaps) >= INTERVAL
-        assert max(gaps[1:]) == INTERVAL
-        assert gaps[0] <= INTERVAL + SPREAD
+        assert set(gaps[1:]) == {INTERVAL}
+        assert INTERVAL - SPREAD <= gaps[0] <= INTERVAL
     assert gap(f"{KEY}:80", in_turn=False) != gap(f"{KEY}:443", in_turn=False)
 
 
@@ -75,8 +74,19 @@ def test_a_changed_reaction_has_all_probed_again_at_once_and_once_more() -> None
     assert due_at(82.0, last) == []
 
 
-def due_at(now: float, last: dict[Place, LastProbe]) -> list[Place]:
-    return [one.place for one in due_probes(cluster(), last, now=now) if one.place[1] == 443]
+def test_a_handshake_that_fails_has_all_endpoints_of_its_service_probed_once() -> None:
+    last: dict[Place, LastProbe] = {}
+    played(cluster(), last, begin=0, seconds=1)
+    assert due_at(20.0, last, {"other/backend": 19.0}) == []
+    due = due_at(20.0, last, {KEY: 19.0})
+    assert len(due) == 2
+    last |= {place: LastProbe(20.0, in_turn=False) for place in due}
+    assert due_at(21.0, last, {KEY: 19.0}) == []
+
+
+def due_at(now: float, last: dict[Place, LastProbe], suspected: dict[str, float] | None = None) -> list[Place]:
+    due = due_probes(cluster(), last, now=now, suspected=suspected or {})
+    return [one.place for one in due if one.place[1] == 443]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,67 @@
+"""A visitor: a pod that requests one host over TLS again and again, and notes what it got.
+
+The law: each request is a new connection to what the pods' DNS says, which is kept for the second of its TTL. Nothing
+is tried twice, so that every loss shows. `python -m tests.kit.operate_stage.visitor DNS HOST` prints a line for each
+request until SIGTERM: the seconds since the epoch, the address, and the status or the error.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import ssl
+import sys
+import time
+from contextlib import closing
+from typing import Final
+
+import dns.exception
+import dns.message
+import dns.query
+import dns.rdatatype
+
+KEPT: Final = 1.0
+PAUSE: Final = 0.02
+SECONDS: Final = 4.0
+
+
+def main() -> None:
+    server, host = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    known, until = "", 0.0
+    while True:
+        at = time.time()
+        try:
+            if at >= until:
+                known, until = _resolve(server, host), at + KEPT
+            said = _request(known, host, context)
+        except (OSError, dns.exception.DNSException) as error:
+            said = f"{type(error).__name__}: {error}"
+        sys.stdout.write(f"{at:.3f} {known} {said}\n")
+        sys.stdout.flush()
+        time.sleep(PAUSE)
+
+
+def _resolve(server: str, host: str) -> str:
+    answer = dns.query.udp(dns.message.make_query(host, "A"), server, timeout=SECONDS)
+    found = [one.address for part in answer.answer if part.rdtype == dns.rdatatype.A for one in part]
+    if not found:
+        raise OSError("no address")
+    return str(found[0])
+
+
+def _request(address: str, host: str, context: ssl.SSLContext) -> str:
+    request = f"GET / HTTP/1.1\r\nHost: {host}\r\nUser-Agent: visitor\r\nConnection: close\r\n\r\n"
+    with (
+        closing(socket.create_connection((address, 443), timeout=SECONDS)) as raw,
+        context.wrap_socket(raw, server_hostname=host) as secured,
+    ):
+        secured.sendall(request.encode())
+        line = secured.recv(4096).partition(b"\r\n")[0]
+    return line.decode("ascii", "replace").partition(" ")[2] or "closed"
+
+
+if __name__ == "__main__":
+    main()
