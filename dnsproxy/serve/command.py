@@ -89,8 +89,9 @@ TARGET = CheckedType("target", split_target)
     "--upstream-configmap",
     type=OBJECT_REF,
     metavar="NAMESPACE/NAME",
+    multiple=True,
     help="If no --upstream is given: forward where the cluster's DNS forwards by itself, as the Corefile in this "
-    "ConfigMap says (or the upstreamNameservers of kube-dns); followed.",
+    "ConfigMap says (or the upstreamNameservers of kube-dns); followed. Of several, the first that is there decides.",
 )
 @click.option(
     "--resolv-conf",

@@ -69,7 +69,7 @@ async def serve(
 
 
 async def _load_cluster(settings: ServeSettings) -> Cluster | None:
-    wanted = settings.cluster or settings.upstream_configmap
+    wanted = settings.cluster or settings.upstream_configmaps
     if wanted is None:
         return None
     flag = "--source" if settings.cluster else "--upstream-configmap"

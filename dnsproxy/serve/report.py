@@ -126,7 +126,7 @@ class SelfReport:
         ]
 
     def _statuses(self) -> list[FollowerStatus]:
-        upstreams = [self._watched_upstreams.status] if self._watched_upstreams else []
+        upstreams = self._watched_upstreams.statuses if self._watched_upstreams else []
         return [*(self._cluster.statuses if self._cluster else []), *upstreams]
 
     def _notes(self) -> list[str]:
@@ -135,6 +135,7 @@ class SelfReport:
             *([_waits_for(waiting)] if waiting else []),
             *([self._restored] if waiting and self._restored else []),
             *self._upstream_notes(),
+            *(self._watched_upstreams.skipped if self._watched_upstreams else ()),
             *(f"target service:{key}: {fault}" for key, fault in self._faults().items()),
         ]
 

@@ -79,7 +79,7 @@ class Service:
         )
         followed = ClusterSources.reports(settings.cluster, settings.rights) if settings.cluster else []
         sources = [STATIC, *followed]
-        sources += [UPSTREAMS] if settings.upstream_configmap else []
+        sources += [UPSTREAMS] if settings.upstream_configmaps else []
         enforce = settings.ownership.mode is Mode.ENFORCE
         sources += [RECORDS] if enforce and settings.cluster else []
         registry = Registry(
@@ -165,9 +165,9 @@ class Service:
 
     def _make_upstreams(self) -> UpstreamWatch | None:
         settings = self.settings
-        if settings.upstream_configmap is not None:
+        if settings.upstream_configmaps is not None:
             return UpstreamWatch(
-                settings.upstream_configmap.ref,
+                settings.upstream_configmaps.refs,
                 node=self.forwarding,
                 apply=self._use_upstreams,
                 on_synced=partial(self.keeper.synced, UPSTREAMS),

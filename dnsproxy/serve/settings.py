@@ -63,8 +63,8 @@ class ServeSettings:
     """The cluster domains that the flags and a search list tell."""
     search_conf: Path | None = None
     """The file that the search domains were read from, which is followed; None if no cluster is watched."""
-    upstream_configmap: UpstreamConfigMap | None = None
-    """The ConfigMap with the upstreams; None if none is named, or --upstream was given."""
+    upstream_configmaps: UpstreamConfigMaps | None = None
+    """The ConfigMaps with the upstreams; None if none is named, or --upstream was given."""
     lameduck: float = 5.0
     """Seconds after the first signal in which queries are answered as before, while /readyz answers 503."""
     drain: float = 5.0
@@ -86,10 +86,11 @@ class ServeSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class UpstreamConfigMap:
-    """A ConfigMap with upstreams, and how to reach its cluster."""
+class UpstreamConfigMaps:
+    """ConfigMaps with upstreams, and how to reach their cluster."""
 
-    ref: ObjectRef
+    refs: tuple[ObjectRef, ...]
+    """The first that is there decides."""
     kubeconfig: str | None = None
     context: str | None = None
 
@@ -134,7 +135,7 @@ def make_settings(**values: Any) -> ServeSettings:
         inherit=SYSTEMD in values["listen"],
         resolv_conf=None if values["upstream"] else resolv_conf,
         search_conf=resolv_conf if values["source"] else None,
-        upstream_configmap=None if values["upstream"] else _upstream_configmap(values),
+        upstream_configmaps=None if values["upstream"] else _upstream_configmaps(values),
         snapshot=values["snapshot"],
         lameduck=values["lameduck"],
         drain=values["drain"],
@@ -144,9 +145,9 @@ def make_settings(**values: Any) -> ServeSettings:
     return settings
 
 
-def _upstream_configmap(values: dict[str, Any]) -> UpstreamConfigMap | None:
-    ref = values["upstream_configmap"]
-    return UpstreamConfigMap(ref, values["kubeconfig"], values["context"]) if ref else None
+def _upstream_configmaps(values: dict[str, Any]) -> UpstreamConfigMaps | None:
+    refs = values["upstream_configmap"]
+    return UpstreamConfigMaps(refs, values["kubeconfig"], values["context"]) if refs else None
 
 
 def _ownership_settings(values: dict[str, Any]) -> OwnershipSettings:

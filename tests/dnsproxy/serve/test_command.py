@@ -344,6 +344,31 @@ def test_the_options_of_resolv_conf_count_and_the_limits_stay_those_of_the_flags
     )
 
 
+def test_the_config_maps_with_upstreams_keep_their_order_also_of_a_variable(
+    made: list[ServeSettings], tmp_path: Path
+) -> None:
+    resolv_conf = tmp_path / "resolv.conf"
+    resolv_conf.write_text("nameserver 192.0.2.1\n")
+    first, second = "kube-system/nodelocaldns", "kube-system/coredns"
+    flags: tuple[str, ...] = ("--resolv-conf", str(resolv_conf))
+    named: tuple[str, ...] = (*flags, "--upstream-configmap", first, "--upstream-configmap", second)
+    for given, variable in ((named, "kube-system/other"), (flags, f"{first}  {second}\n")):
+        assert invoke(*given, DNSPROXY_UPSTREAM_CONFIGMAP=variable).exit_code == 0
+        found = made.pop().upstream_configmaps
+        assert found is not None
+        assert [str(ref) for ref in found.refs] == [first, second]
+    for given in (flags, (*named, *UPSTREAM)):
+        assert invoke(*given).exit_code == 0
+        assert made.pop().upstream_configmaps is None
+
+
+@pytest.mark.parametrize("text", ["coredns", "kube-system/", "/coredns", "a/b/c", "kube-system/Coredns", "a/b,c/d"])
+def test_a_config_map_that_is_none_is_an_error_that_quotes_it(text: str) -> None:
+    result = invoke("--upstream-configmap", "kube-system/coredns", "--upstream-configmap", text, *UPSTREAM)
+    assert result.exit_code == 2
+    assert f"--upstream-configmap: '{text}' is not NAMESPACE/NAME" in result.stderr
+
+
 def test_a_named_upstream_leaves_resolv_conf_alone(made: list[ServeSettings], tmp_path: Path) -> None:
     path = tmp_path / "resolv.conf"
     path.write_text("nameserver 192.0.2.1\noptions rotate use-vc\n")

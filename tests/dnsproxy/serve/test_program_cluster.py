@@ -19,7 +19,7 @@ from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.service import Bound
-from dnsproxy.serve.settings import UpstreamConfigMap
+from dnsproxy.serve.settings import UpstreamConfigMaps
 from dnsproxy.snapshot.file import write_file
 from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
@@ -148,9 +148,9 @@ async def test_a_name_in_the_cluster_domain_of_the_corefile_is_nobodys(tmp_path:
     async with served_over_tcp(api) as url:
         kubeconfig = tmp_path / "kubeconfig"
         write_kubeconfig(kubeconfig, url)
-        followed = UpstreamConfigMap(ObjectRef("kube-system", "coredns"), str(kubeconfig))
+        followed = UpstreamConfigMaps((ObjectRef("kube-system", "coredns"),), str(kubeconfig))
         static = tuple(parse_host_flag(f"{name}=192.0.2.10") for name in ("a.k8s.example.net", "b.cluster.local"))
-        wanted = settings(upstream_configmap=followed, hosts=static)
+        wanted = settings(upstream_configmaps=followed, hosts=static)
         async with serving(wanted) as bound:
             await until_ready(bound, "ready, 1 names\n")
             assert addresses_in(await ask(bound.dns[0], "b.cluster.local")) == ["192.0.2.10"]
@@ -176,9 +176,9 @@ async def test_it_is_not_ready_and_forwards_nothing_before_the_upstreams_were_re
         api.put("", "configmaps", {"metadata": metadata, "data": {"Corefile": "\n".join(lines)}})
         kubeconfig = tmp_path / "kubeconfig"
         write_kubeconfig(kubeconfig, url)
-        followed = UpstreamConfigMap(ObjectRef("kube-system", "coredns"), str(kubeconfig))
+        followed = UpstreamConfigMaps((ObjectRef("kube-system", "coredns"),), str(kubeconfig))
         wanted = settings(
-            forwarding=ForwardSettings((node.endpoint,), detect_loops=False), upstream_configmap=followed, hosts=()
+            forwarding=ForwardSettings((node.endpoint,), detect_loops=False), upstream_configmaps=followed, hosts=()
         )
         async with serving(wanted) as bound:
             await until_not_ready(bound, "waiting for the first sync of: upstreams\n")
@@ -191,6 +191,46 @@ async def test_it_is_not_ready_and_forwards_nothing_before_the_upstreams_were_re
             (result,) = await ask_all(bound.dns, (".",))
             assert {one.forwards for one in result.outcomes} == {f". {theirs.endpoint}"}
             assert await notes(bound) == []
+
+
+async def test_of_several_config_maps_the_first_that_is_there_is_followed_and_a_hidden_one_is_on_the_page(
+    tmp_path: Path,
+) -> None:
+    api = make_api()
+    api.provide("v1", "configmaps")
+    api.faults["/api/v1/namespaces/openshift-dns/configmaps"] = failure(403, "Forbidden")
+    refs = [ObjectRef("openshift-dns", "dns-default"), ObjectRef("kube-system", "a"), ObjectRef("kube-system", "b")]
+
+    def put(name: str, upstream: str) -> None:
+        data = {"Corefile": f". {{\n  forward . {upstream}\n}}\n"}
+        api.put("", "configmaps", {"metadata": {"name": name, "namespace": "kube-system"}, "data": data})
+
+    async def until_forwarding(bound: Bound, upstream: str) -> None:
+        reports: set[str | None] = set()
+        while reports != {f". {upstream}"}:
+            (result,) = await ask_all(bound.dns, (".",))
+            reports = {one.forwards for one in result.outcomes}
+
+    put("b", "192.0.2.61")
+    async with served_over_tcp(api) as url:
+        kubeconfig = tmp_path / "kubeconfig"
+        write_kubeconfig(kubeconfig, url)
+        async with serving(settings(upstream_configmaps=UpstreamConfigMaps(tuple(refs), str(kubeconfig)))) as bound:
+            await until_ready(bound, "ready, 1 names\n")
+            await until_forwarding(bound, "192.0.2.61")
+            (note,) = await notes(bound)
+            assert note.startswith("ConfigMap openshift-dns/dns-default is skipped: 403")
+            metrics = (await get(bound.admin, "/metrics"))[1]
+            assert "dnsproxy_forward_upstreams_not_followed 0.0" in metrics
+            assert re.search(r'source_errors_total{cause="forbidden",source="ConfigMap openshift-dns/', metrics)
+            put("a", "192.0.2.62")
+            await until_forwarding(bound, "192.0.2.62")
+            page = (await get(bound.admin, "/"))[1]
+            assert "ConfigMap openshift-dns/dns-default is skipped" in page
+            assert "ConfigMap kube-system/a" in page
+            assert "ConfigMap kube-system/b" not in page
+            api.remove("", "configmaps", "kube-system/a")
+            await until_forwarding(bound, "192.0.2.61")
 
 
 async def test_a_target_without_an_address_is_noted_and_its_names_are_forwarded(tmp_path: Path) -> None:

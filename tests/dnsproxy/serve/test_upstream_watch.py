@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -27,9 +27,13 @@ PATH: Final = "/api/v1/namespaces/kube-system/configmaps"
 NODE: Final = ForwardSettings((Endpoint("192.0.2.53", 53),))
 
 
-def put(api: LiveApi, *lines: str) -> None:
+FIRST, LAST = ObjectRef("kube-system", "nodelocaldns"), ObjectRef("kube-system", "kube-dns")
+HIDDEN: Final = ObjectRef("openshift-dns", "dns-default")
+
+
+def put(api: LiveApi, *lines: str, ref: ObjectRef = REF) -> None:
     data = {"Corefile": "\n".join([". {", *lines, "}", ""])}
-    api.put("", "configmaps", {"metadata": {"name": "coredns", "namespace": "kube-system"}, "data": data})
+    api.put("", "configmaps", {"metadata": {"name": ref.name, "namespace": ref.namespace}, "data": data})
 
 
 def make_api(*lines: str) -> LiveApi:
@@ -57,7 +61,11 @@ class Watched:
 
 @asynccontextmanager
 async def watching(
-    api: LiveApi, saved: SavedUpstreams | None = None, *, listening: tuple[Endpoint, ...] = ()
+    api: LiveApi,
+    saved: SavedUpstreams | None = None,
+    *,
+    refs: Sequence[ObjectRef] = (REF,),
+    listening: tuple[Endpoint, ...] = (),
 ) -> AsyncIterator[Watched]:
     used: list[tuple[list[str], str]] = []
     syncs: list[int] = []
@@ -66,7 +74,7 @@ async def watching(
         used.append(([str(one) for one in settings.upstreams], forwards))
 
     domains: list[ClusterZones] = []
-    watch = UpstreamWatch(REF, node=NODE, apply=apply, on_synced=lambda: syncs.append(1), on_domains=domains.append)
+    watch = UpstreamWatch(refs, node=NODE, apply=apply, on_synced=lambda: syncs.append(1), on_domains=domains.append)
     watch.restore(saved)
     if listening:
         watch.set_listening(listening)
@@ -249,3 +257,95 @@ async def test_a_sidecar_of_coredns_is_not_asked_from_another_pod(autojump_clock
     async with watching(api, listening=(Endpoint("127.0.0.1", 1053),)) as beside:
         await beside.until_used("127.0.0.1:5053")
         assert beside.watch.notes == []
+
+
+async def test_of_several_the_deciding_one_gives_upstreams_domains_notes_and_snapshot(
+    autojump_clock: MockClock,
+) -> None:
+    api = make_api("forward . 192.0.2.1", "kubernetes a.test")
+    async with watching(api, refs=(FIRST, REF, LAST)) as watched:
+        await watched.until_used("192.0.2.1:53")
+        await watched.until(lambda: bool(watched.syncs))
+        assert [status.kind for status in watched.watch.statuses] == [f"ConfigMap {FIRST}", f"ConfigMap {REF}"]
+        put(api, "forward . https://192.0.2.2", "kubernetes b.test", ref=FIRST)
+        await watched.until(lambda: watched.domains[-1] == ClusterZones(("b.test",)))
+        assert watched.used[-1] == (["192.0.2.53:53"], ". /etc/resolv.conf")
+        (note,) = watched.watch.notes
+        assert note.startswith(f"ConfigMap {FIRST}: line 2: 'https://192.0.2.2' is neither")
+        saved = watched.watch.saved
+        assert saved is not None
+        assert (saved.config_map, saved.domains) == (str(FIRST), ("b.test",))
+        api.remove("", "configmaps", str(FIRST))
+        await watched.until_used("192.0.2.1:53")
+        assert watched.watch.notes == []
+        assert watched.watch.saved is not None
+        assert watched.watch.saved.config_map == str(REF)
+    api.crash()
+    async with watching(api, saved, refs=(REF, FIRST)) as watched:
+        assert watched.used[-1] == (["192.0.2.53:53"], ". /etc/resolv.conf")
+        assert watched.watch.notes[0].startswith(f"ConfigMap {FIRST}: line 2: ")
+
+
+async def test_a_fault_of_the_deciding_one_is_no_reason_to_ask_the_next(autojump_clock: MockClock) -> None:
+    """Its owner repairs it, and what it said last is nearer to that than another file."""
+    api = make_api("forward . 192.0.2.1")
+    put(api, "forward . 192.0.2.7", ref=FIRST)
+    async with watching(api, refs=(FIRST, REF)) as watched:
+        await watched.until_used("192.0.2.7:53")
+        put(api, "hosts", ref=FIRST)
+        await watched.until(lambda: bool(watched.watch.notes))
+        await trio.sleep(10)
+        assert watched.used[-1][0] == ["192.0.2.7:53"]
+        (note,) = watched.watch.notes
+        assert note.startswith(f"ConfigMap {FIRST}: ")
+        assert note.endswith("the last good upstreams stay")
+
+
+async def test_kube_dns_after_a_corefile_that_is_absent_is_read_as_kube_dns(autojump_clock: MockClock) -> None:
+    api = make_api()
+    data = {"upstreamNameservers": '["192.0.2.9"]'}
+    api.put("", "configmaps", {"metadata": {"name": LAST.name, "namespace": LAST.namespace}, "data": data})
+    async with watching(api, refs=(FIRST, REF, LAST)) as watched:
+        await watched.until_used("192.0.2.9:53")
+        assert watched.watch.notes == []
+
+
+async def test_where_none_of_several_is_there_the_node_is_asked_and_each_is_named(autojump_clock: MockClock) -> None:
+    api = make_api()
+    api.faults[f"/api/v1/namespaces/{HIDDEN.namespace}/configmaps"] = failure(403, "Forbidden")
+    async with watching(api, refs=(REF, HIDDEN, LAST)) as watched:
+        await watched.until(lambda: bool(watched.syncs))
+        assert watched.used[-1] == (["192.0.2.53:53"], ". /etc/resolv.conf")
+        (note,) = watched.watch.notes
+        assert note.startswith(f"none of the ConfigMaps is there ({REF}: there is no such ConfigMap; {HIDDEN}: ")
+        assert "403" in note
+        assert note.endswith(f"{LAST}: there is no such ConfigMap); the node's nameservers are asked")
+        assert watched.watch.skipped == []
+        put(api, "forward . 192.0.2.1")
+        await watched.until_used("192.0.2.1:53")
+        assert watched.watch.notes == []
+
+
+async def test_a_hidden_one_is_named_only_while_a_later_one_decides(autojump_clock: MockClock) -> None:
+    """It is no reason that names go elsewhere, which the metric and its alert count, so it is no note of these."""
+    api = make_api("forward . 192.0.2.1")
+    api.faults[f"/api/v1/namespaces/{HIDDEN.namespace}/configmaps"] = failure(403, "Forbidden")
+    async with watching(api, refs=(HIDDEN, REF)) as watched:
+        await watched.until_used("192.0.2.1:53")
+        (skipped,) = watched.watch.skipped
+        assert skipped.startswith(f"ConfigMap {HIDDEN} is skipped: ")
+        assert "403" in skipped
+        assert watched.watch.notes == []
+    async with watching(api, refs=(REF, HIDDEN)) as watched:
+        await watched.until_used("192.0.2.1:53")
+        await trio.sleep(20)
+        assert (watched.watch.skipped, watched.watch.notes) == ([], [])
+
+
+async def test_a_snapshot_of_a_later_one_is_used_until_a_better_one_is_read(autojump_clock: MockClock) -> None:
+    saved = SavedUpstreams(str(LAST), (UpstreamRoute(".", ("192.0.2.9",)),))
+    async with watching(make_api("forward . 192.0.2.1"), saved, refs=(FIRST, REF, LAST)) as watched:
+        assert watched.used[-1] == (["192.0.2.9:53"], ". 192.0.2.9")
+        await watched.until_used("192.0.2.1:53")
+        assert watched.watch.saved is not None
+        assert watched.watch.saved.config_map == str(REF)
