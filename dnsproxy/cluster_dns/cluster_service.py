@@ -1,12 +1,13 @@
 """Cluster Service: the Service that pods ask for DNS.
 
-The law: it is the Service that the user named, or `kube-system/kube-dns`. If that is absent and was not named, it is a
-Service with the label of cluster DNS, or OpenShift's. Two candidates that select different pods are a fault.
+The law: it is the Service that the user named, or `kube-system/kube-dns`. If that is absent and was not named, it is
+one of another usual name with the label of cluster DNS, or OpenShift's; else any Service of kube-system with that
+label. Two candidates that select different pods are a fault. RBAC can grant names, and a list only of all Services.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dnsproxy.cluster_dns.found import FoundService, ServiceRef
@@ -16,8 +17,11 @@ from sidecar.kubernetes.structs.network import Service
 
 CLUSTER_DNS: Final = "k8s-app in (kube-dns,coredns)"
 """The label of the DNS Services of RKE2, kubespray and the coredns chart, which have other names."""
+USUAL: Final = ("coredns", "rke2-coredns-rke2-coredns")
+"""Other names of a DNS Service: of kubespray, Kapsule and the coredns chart, and of RKE2."""
 ELSEWHERE: Final = (("openshift-dns", "dns-default"),)
-"""DNS Services outside of kube-system."""
+"""DNS Services outside of kube-system; their DaemonSet has the same name."""
+_LABELS: Final = frozenset(["kube-dns", "coredns"])
 _UPSTREAM: Final = "-upstream"
 """The end of the name of a Service that only node-local-dns asks."""
 _REMEDY: Final = "name the Service that pods ask with --dns-service"
@@ -63,16 +67,29 @@ def addresses_of(service: Service) -> tuple[str, ...]:
 
 
 def _others(requests: Requests, where: ServiceRef) -> list[Service]:
-    """Services that look like the cluster's DNS; those of other namespaces only if this one has none."""
+    """Services that look like the cluster's DNS; those of other namespaces only if this one has none by name."""
+    usual = [(where.namespace, name) for name in USUAL]
+    for places in (usual, ELSEWHERE):
+        seen = [one for place in places if isinstance(one := requests.peek(SERVICE, *place), Service)]
+        found = [one for one in seen if _is_likely(one) and (places is ELSEWHERE or _is_labelled(one))]
+        if found or requests.wanted:
+            return found
+    return _labelled(requests, where, instead_of=[*usual, *ELSEWHERE])
+
+
+def _labelled(requests: Requests, where: ServiceRef, *, instead_of: Iterable[tuple[str, str]]) -> list[Service]:
+    """Those of any name with the label; without any, what may not be seen of the usual ones is a fault."""
     absent = f"there is no Service {where.service}: {_REMEDY}, such as {where.namespace}/coredns"
     listed = requests.list(SERVICE, where.namespace, label_selector=CLUSTER_DNS, instead=absent)
     found = [one for one in listed if _is_likely(one)] if isinstance(listed, tuple) else []
-    if found or listed is Missing.UNSEEN:
-        return found
-    for namespace, name in ELSEWHERE:
-        one = requests.get(SERVICE, namespace, name)
-        found += [one] if isinstance(one, Service) and _is_likely(one) else []
+    if not found and listed is not Missing.UNSEEN:
+        for place in instead_of:
+            requests.get(SERVICE, *place)
     return found
+
+
+def _is_labelled(service: Service) -> bool:
+    return (service.metadata.labels or {}).get("k8s-app") in _LABELS
 
 
 def _is_likely(service: Service) -> bool:

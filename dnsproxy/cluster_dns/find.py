@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dnsproxy.cluster_dns.cluster_service import find_service, make_service, selector_of
+from dnsproxy.cluster_dns.cluster_service import ELSEWHERE, find_service, make_service, selector_of
 from dnsproxy.cluster_dns.found import Found, Server, ServiceRef
 from dnsproxy.cluster_dns.node_local import find_node_local
 from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, Answer, Blame, Fault, Kind, Request, Requests
@@ -27,7 +27,7 @@ def find(answers: Mapping[Request, Answer], where: ServiceRef | None = None) -> 
     service = find_service(requests, where)
     server = node_local = None
     if service is not None:
-        workloads = _read_workloads(requests, service.metadata.namespace or where.namespace)
+        workloads = _read_workloads(requests, service, service.metadata.namespace or where.namespace)
         node_local = find_node_local(requests, service, workloads[DAEMON_SET] or ())
         server = _find_server(requests, service, workloads)
     return Found(
@@ -41,7 +41,14 @@ def find(answers: Mapping[Request, Answer], where: ServiceRef | None = None) -> 
     )
 
 
-def _read_workloads(requests: Requests, namespace: str) -> _Workloads:
+def _read_workloads(requests: Requests, service: Service, namespace: str) -> _Workloads:
+    if (namespace, service.metadata.name) in ELSEWHERE:
+        # By name: no Role can grant a list in a namespace that most clusters do not have.
+        one = requests.peek(DAEMON_SET, namespace, service.metadata.name)
+        if isinstance(one, Workload) and selector_of(service).items() <= labels_of(one).items():
+            return {DEPLOYMENT: (), DAEMON_SET: (one,)}
+        if requests.wanted:
+            return {DEPLOYMENT: None, DAEMON_SET: None}
     listed = {kind: requests.list(kind, namespace) for kind in (DEPLOYMENT, DAEMON_SET)}
     return {kind: found if isinstance(found, tuple) else None for kind, found in listed.items()}
 

@@ -152,6 +152,13 @@ class Requests:
         found: T | Missing = self._look_up(Request(kind, namespace, name))
         return found
 
+    def peek(self, kind: Kind[T], namespace: str, name: str) -> T | Missing:
+        """One object that may be what is looked for. A refusal is no fault: the look goes on elsewhere."""
+        request = Request(kind, namespace, name)
+        if isinstance(self._answers.get(request), Denied):
+            return Missing.UNSEEN
+        return self.get(kind, namespace, name)
+
     def list(
         self, kind: Kind[T], namespace: str, *, label_selector: str = "", instead: str = ""
     ) -> tuple[T, ...] | Missing:

@@ -21,6 +21,13 @@ from tests.kit.manifest_cluster import NAMES, Manifest, discover, faults_of, man
     ("name", "service", "server", "version", "corefile"),
     [
         ("aks", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 12, 1), "kube-system/coredns"),
+        (
+            "coredns-chart",
+            "kube-system/dns-coredns",
+            "Deployment kube-system/dns-coredns",
+            (1, 12, 3),
+            "kube-system/dns-coredns",
+        ),
         ("coreweave", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 12, 1), "kube-system/coredns"),
         ("cozystack", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 12, 4), "kube-system/coredns"),
         ("doks", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 11, 3), "kube-system/coredns"),
@@ -34,6 +41,7 @@ from tests.kit.manifest_cluster import NAMES, Manifest, discover, faults_of, man
         ),
         ("gke", "kube-system/kube-dns", "Deployment kube-system/kube-dns", None, None),
         ("gke-kube-dns", "kube-system/kube-dns", "Deployment kube-system/kube-dns", None, None),
+        ("idpbuilder", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 12, 1), "kube-system/coredns"),
         ("k0s", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 12, 2), "kube-system/coredns"),
         ("k3s", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 12, 0), "kube-system/coredns"),
         ("k3s-2025", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 13, 1), "kube-system/coredns"),
@@ -49,6 +57,13 @@ from tests.kit.manifest_cluster import NAMES, Manifest, discover, faults_of, man
             "kube-system/coredns",
         ),
         ("kubespray", "kube-system/coredns", "Deployment kube-system/coredns", (1, 12, 4), "kube-system/coredns"),
+        (
+            "kubespray-coredns",
+            "kube-system/coredns",
+            "Deployment kube-system/coredns",
+            (1, 12, 4),
+            "kube-system/coredns",
+        ),
         ("microk8s", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 10, 1), "kube-system/coredns"),
         ("minikube", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 11, 3), "kube-system/coredns"),
         (
@@ -58,6 +73,7 @@ from tests.kit.manifest_cluster import NAMES, Manifest, discover, faults_of, man
             None,
             "openshift-dns/dns-default",
         ),
+        ("outscale", "kube-system/coredns", "Deployment kube-system/coredns", (1, 12, 3), "kube-system/coredns"),
         (
             "rke2",
             "kube-system/rke2-coredns-rke2-coredns",

@@ -36,7 +36,7 @@ async def test_over_the_api_the_same_is_found_as_from_the_objects(name: str) -> 
 
 
 async def test_only_get_is_used_and_a_selector_where_there_is_one() -> None:
-    api = FakeApi(manifests("rke2"))
+    api = FakeApi(manifests("coredns-chart"))
     async with client_of(api.answer) as client:
         await discover(client, ServiceRef())
     assert {method for method, _, _ in api.asked} == {"GET"}
