@@ -59,7 +59,8 @@ def cluster_options(command: Decorated) -> Decorated:
         click.option(
             "--dns-service",
             type=OBJECT_REF,
-            help=f"The Service that pods ask for DNS.  [default: {DNS_SERVICE}, or one with its label]",
+            help=f"The Service that pods ask for DNS.  [default: {DNS_SERVICE}, else that of kubespray, RKE2 or "
+            "OpenShift, else one with its label]",
         ),
         click.option(
             "--dns",

@@ -178,5 +178,5 @@ def _missing(refs: Sequence[ObjectRef], hidden: Hidden) -> str:
     """Why none of the ConfigMaps counts."""
     if len(refs) == 1:
         return f"ConfigMap {refs[0]}: {hidden[refs[0]]}"
-    causes = [f"{ref}: {hidden.get(ref, 'there is no such ConfigMap')}" for ref in refs]
-    return f"none of the ConfigMaps is there ({'; '.join(causes)})"
+    named = (f"{ref} (RBAC hides it)" if ref in hidden else str(ref) for ref in refs)
+    return f"none of these ConfigMaps is there: {', '.join(named)}"

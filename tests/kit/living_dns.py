@@ -7,7 +7,6 @@ change. CoreDNS reads them through its plugin reload; only addresses and ports d
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import re
 import subprocess
@@ -23,15 +22,8 @@ from tests.kit.accounts import create_account, write_kubeconfig
 from tests.kit.apiserver import ApiServer
 from tests.kit.coredns import CoreDns, running_coredns
 from tests.kit.manifest_cluster import Manifest
+from tests.kit.recorded_cluster import PATHS, writable
 
-_PATHS: Final = {
-    "Service": "/api/v1/namespaces/{}/services",
-    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
-    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
-    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
-    "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
-    "Ingress": "/apis/networking.k8s.io/v1/namespaces/{}/ingresses",
-}
 _SYNC_SECONDS: Final = 0.1
 numbers = itertools.count()
 
@@ -55,30 +47,25 @@ class LivingCluster:
     def create(self, objects: Sequence[Manifest], *, manager: str = "kubeadm") -> None:
         """Create objects as the given field manager."""
         for one in objects:
-            made = json.loads(json.dumps(one))
+            made = writable(one)
             made["metadata"] |= {"namespace": self.namespace}
-            for key in ("resourceVersion", "managedFields"):
-                made["metadata"].pop(key, None)
-            made.pop("status", None)
-            for key in ("clusterIP", "clusterIPs"):
-                made.get("spec", {}).pop(key, None)
-            self.server.request("POST", f"{_PATHS[one['kind']].format(self.namespace)}?fieldManager={manager}", made)
+            self.server.request("POST", f"{PATHS[one['kind']].format(self.namespace)}?fieldManager={manager}", made)
 
     def create_own_service(self, *, ready: bool = True) -> str:
         """Create dnsproxy's own Service with one pod behind it. Returns its ClusterIP."""
         spec = {"selector": {"app": "dnsproxy"}, "ports": [{"name": "dns", "port": 53, "protocol": "UDP"}]}
         service = {"metadata": {"name": "dnsproxy"}, "spec": spec}
-        made = self.server.request("POST", _PATHS["Service"].format(self.namespace), service)
+        made = self.server.request("POST", PATHS["Service"].format(self.namespace), service)
         endpoints = [{"addresses": ["192.0.2.7"], "conditions": {"ready": ready}}]
         metadata = {"name": "dnsproxy-1", "labels": {"kubernetes.io/service-name": "dnsproxy"}}
         pods = {"metadata": metadata, "addressType": "IPv4", "endpoints": endpoints, "ports": []}
-        self.server.request("POST", _PATHS["EndpointSlice"].format(self.namespace), pods)
+        self.server.request("POST", PATHS["EndpointSlice"].format(self.namespace), pods)
         self.service_address = str(made["spec"]["clusterIP"])
         return self.service_address
 
     def config_map(self, name: str) -> dict[str, Any] | None:
         """A ConfigMap, or None."""
-        path = _PATHS["ConfigMap"].format(self.namespace)
+        path = PATHS["ConfigMap"].format(self.namespace)
         return next((one for one in self.server.request("GET", path)["items"] if one["metadata"]["name"] == name), None)
 
     def data(self, name: str) -> dict[str, str]:
@@ -87,7 +74,7 @@ class LivingCluster:
 
     def patch(self, name: str, patch: Mapping[str, Any], *, manager: str = "somebody") -> None:
         """A JSON merge patch (RFC 7386) of a ConfigMap, by another client."""
-        path = f"{_PATHS['ConfigMap'].format(self.namespace)}/{name}?fieldManager={manager}"
+        path = f"{PATHS['ConfigMap'].format(self.namespace)}/{name}?fieldManager={manager}"
         self.server.request("PATCH", path, patch, content_type="application/merge-patch+json")
 
     def dnsproxy(
@@ -143,7 +130,7 @@ def following(cluster: LivingCluster, names: Sequence[str], render: Render) -> I
     done = threading.Event()
 
     def look() -> Data:
-        found = cluster.server.request("GET", _PATHS["ConfigMap"].format(cluster.namespace))["items"]
+        found = cluster.server.request("GET", PATHS["ConfigMap"].format(cluster.namespace))["items"]
         data = {one["metadata"]["name"]: one.get("data") or {} for one in found}
         return {name: data.get(name, {}) for name in names}
 

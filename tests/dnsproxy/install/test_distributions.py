@@ -17,6 +17,7 @@ from dnsproxy.cluster_dns.requests import CONFIG_MAP, Denied, Request
 from dnsproxy.cluster_dns.upstream_config import read_routes
 from dnsproxy.corefile.upstream_routes import differences, format_routes, usable_routes
 from dnsproxy.install.report.rights import Grant, grants_of, watch_grants_of
+from tests.kit.laws import ROOT
 from tests.kit.manifest_cluster import NAMES, answer, discover, manifests
 from tests.kit.manifest_edits import plan
 from tests.kit.one_manifest import DNS, INSTALL, SERVE, UPSTREAM_CONFIG_MAPS, is_granted
@@ -69,8 +70,36 @@ BEYOND: Final = {
 }
 """What the one manifest does not grant, by distribution; these need a Role of their own."""
 
-SAME_ELSEWHERE: Final = {"kind": "kubeadm", "Hetzner": "kubeadm", "cozystack's host": "talos", "k3d": "k3s"}
-"""Clusters that have the shape of another one."""
+ON_THE_PAGE: Final = {
+    "kubeadm": "kubeadm, kind, Hetzner",
+    "talos": "Talos, cozystack's host",
+    "microk8s": "MicroK8s",
+    "minikube": "minikube",
+    "eks-self-managed": "EKS, self-managed CoreDNS",
+    "kubespray": "kubespray",
+    "kubespray-coredns": "kubespray without its cache",
+    "k3s": "k3s, k3d",
+    "k3s-2025": "k3s, k3d",
+    "aks": "AKS",
+    "doks": "DigitalOcean",
+    "kapsule": "Kapsule",
+    "outscale": "Outscale",
+    "coreweave": "CoreWeave",
+    "idpbuilder": "idpbuilder",
+    "gke": "GKE with kube-dns",
+    "gke-kube-dns": "GKE with kube-dns",
+    "kubeadm-nodelocal": "kubeadm with node-local-dns",
+    "rke2-nodelocal": "RKE2 with node-local-dns",
+    "kops-nodelocal": "kops with node-local-dns",
+    "rke2": "RKE2",
+    "openshift": "OpenShift",
+    "eks-addon": "EKS add-on",
+    "kops-forward": "kops whose cache forwards to CoreDNS",
+    "k0s": "k0s",
+    "cozystack": "cozystack's tenants",
+    "coredns-chart": "the coredns chart",
+}
+"""The names of the clusters in the guide."""
 
 
 def unlisted(request: Request) -> object:
@@ -104,7 +133,18 @@ def full(name: str) -> str:
 
 def test_every_recorded_cluster_has_a_row() -> None:
     assert [row[0] for row in ROWS] == NAMES
-    assert set(SAME_ELSEWHERE.values()) <= set(NAMES)
+
+
+def test_the_guide_has_the_same_table() -> None:
+    page = (ROOT / "docs" / "pages" / "install.md").read_text(encoding="utf-8")
+    table = page.partition("| cluster | DNS Service | method | ConfigMap |\n")[2].partition("\n\n")[0]
+    shown = [tuple(cell.strip().strip("`") for cell in line.split("|")[1:-1]) for line in table.splitlines()[1:]]
+    wanted = {
+        (ON_THE_PAGE[name], "by its label" if name == "coredns-chart" else service, method, written)
+        for name, service, method, written, *_ in ROWS
+    }
+    assert set(shown) == wanted
+    assert len(shown) == len(wanted)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
