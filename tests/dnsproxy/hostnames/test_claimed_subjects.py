@@ -205,6 +205,14 @@ def test_a_name_that_stays_with_its_namespace_counts_there_and_for_the_claim_tha
     assert numbers(registry) == {NGINX: 1, OTHER: 1}
 
 
+def test_a_static_name_leaves_nothing_to_the_namespace_that_had_the_name() -> None:
+    registry = registry_of(ingress(), hold=600)
+    steer(registry, NGINX)
+    assert numbers(registry) == {NGINX: 1}
+    put(registry, static())
+    assert numbers(registry) == {}
+
+
 def test_another_class_of_the_same_namespace_counts_while_it_stands_in() -> None:
     first, second = ingress(), ingress(ingress_class="other", created=NEW)
     registry = registry_of(first, second)

@@ -150,6 +150,27 @@ async def test_a_better_one_takes_over_within_a_second_and_the_other_is_read_no_
             await followed.until_heard(SECOND, "b")
 
 
+@pytest.mark.parametrize("also", ["changes", "goes"])
+async def test_what_a_later_one_does_at_the_same_moment_counts_for_nothing(
+    autojump_clock: MockClock, also: str
+) -> None:
+    """Both events may arrive before the later one is let go of, in either order."""
+    api = make_api()
+    async with following(api, FIRST, SECOND) as followed:
+        for number in range(30):
+            put(api, SECOND, f"{number}")
+            await followed.until_heard(SECOND, f"{number}")
+            put(api, FIRST)
+            if also == "changes":
+                put(api, SECOND, "late")
+            else:
+                remove(api, SECOND)
+            await followed.until(lambda: followed.ranked.decides == FIRST)
+            await trio.sleep(0.2)
+            assert followed.heard[-1] == (FIRST, "a")
+            remove(api, FIRST)
+
+
 async def test_a_change_of_the_one_that_decides_is_followed(autojump_clock: MockClock) -> None:
     api = make_api(SECOND)
     async with following(api) as followed:

@@ -325,6 +325,13 @@ async def test_where_none_of_several_is_there_the_node_is_asked_and_each_is_name
         assert watched.watch.notes == []
 
 
+async def test_none_of_several_is_told_from_the_absence_of_one(autojump_clock: MockClock) -> None:
+    async with watching(make_api(), refs=(FIRST, REF)) as watched:
+        await watched.until(lambda: bool(watched.syncs))
+        (note,) = watched.watch.notes
+        assert note == f"none of these ConfigMaps is there: {FIRST}, {REF}; the node's nameservers are asked"
+
+
 async def test_a_hidden_one_is_named_only_while_a_later_one_decides(autojump_clock: MockClock) -> None:
     """It is no reason that names go elsewhere, which the metric and its alert count, so it is no note of these."""
     api = make_api("forward . 192.0.2.1")
