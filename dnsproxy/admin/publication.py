@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from dnsproxy.answers.table import HostTable
-from dnsproxy.dns.names import Reach, is_wildcard, parse_hostname
+from dnsproxy.dns.names import Reach, hostname_of, is_wildcard, parse_hostname
 
 LARGEST: Final = 64 << 20
 """Octets of a document, unpacked; 100,000 names are 5 MB."""
@@ -69,11 +69,11 @@ def names_of(table: HostTable) -> Iterator[Name]:
     """The rows of a table that are answered, in no particular order."""
     for wire, answers in table.exact.items():
         if answers.service not in table.unready:
-            yield Name(_text_of(wire), answers.addresses)
+            yield Name(hostname_of(wire), answers.addresses)
     for wire, wildcard in table.wildcards.items():
         for reach, one in ((Reach.ONE_LABEL, wildcard.one_label), (Reach.ANY_LABELS, wildcard.any_labels)):
             if one is not None and one.service not in table.unready:
-                yield Name(f"*.{_text_of(wire)}", one.addresses, reach)
+                yield Name(f"*.{hostname_of(wire)}", one.addresses, reach)
 
 
 def write_document(names: Iterable[Name], *, ttl: int) -> Generator[None, None, Document]:
@@ -148,13 +148,3 @@ def _check(names: Sequence[Name]) -> None:
     for address in addresses:
         if "%" in address or str(ipaddress.ip_address(address)) != address:
             raise ValueError(f"{address!a} is not an address in normal form")
-
-
-def _text_of(wire: bytes) -> str:
-    """A name of the table as text: its labels consist of letters, digits, dashes and underscores."""
-    labels, position = [], 0
-    while wire[position]:
-        end = position + 1 + wire[position]
-        labels.append(wire[position + 1 : end])
-        position = end
-    return b".".join(labels).decode("ascii")

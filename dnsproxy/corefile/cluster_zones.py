@@ -35,6 +35,12 @@ def cluster_zones(corefile: Corefile) -> ClusterZones:
     return ClusterZones(tuple(dict.fromkeys(zone for zone in zones if zone is not None)), complete=not hidden)
 
 
+def block_zones(block: ServerBlock) -> tuple[str, ...]:
+    """The cluster domains that one server block answers."""
+    zones = (_domain(text) for text in _zone_texts(block))
+    return tuple(dict.fromkeys(zone for zone in zones if zone is not None))
+
+
 def _zone_texts(block: ServerBlock) -> Iterator[str]:
     for directive in block.named("kubernetes"):
         yield from _texts_of(directive, block)

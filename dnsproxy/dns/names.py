@@ -147,6 +147,16 @@ def to_wire(hostname: str) -> bytes:
     return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
 
 
+def hostname_of(wire: bytes) -> str:
+    """The hostname in normal form of a wire name that to_wire made."""
+    labels, position = [], 0
+    while wire[position]:
+        end = position + 1 + wire[position]
+        labels.append(wire[position + 1 : end])
+        position = end
+    return b".".join(labels).decode("ascii")
+
+
 def format_wire(wire: bytes) -> str:
     """A whole uncompressed wire name as text, as in RFC 1035 section 5.1: safe in logs and terminals."""
     labels = []

@@ -16,6 +16,7 @@ from dnsproxy.admin.pages.overview import Overview, UpstreamState
 from dnsproxy.admin.pages.rates import CHARTS, read_counters
 from dnsproxy.admin.pages.routes import Pages, table_routes
 from dnsproxy.admin.publication_route import PublicationRoute
+from dnsproxy.admin.rewrites_route import RewritesRoute
 from dnsproxy.admin.subjects_route import subjects_route
 from dnsproxy.admin.zones_route import zones_route
 from dnsproxy.hostnames.keeper import TableKeeper
@@ -68,6 +69,9 @@ class SelfReport:
             route(self._keeper.registry, waiting_for=lambda: self._keeper.waiting_for)
             for route in (zones_route, subjects_route)
         ]
+        rewrites = RewritesRoute(
+            lambda: self._server.table, self._keeper.registry, waiting_for=lambda: self._keeper.waiting_for
+        )
         pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_keep_tidy, pages)
@@ -86,6 +90,7 @@ class SelfReport:
                     **table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes),
                     **published.routes(waiting_for=lambda: self._keeper.waiting_for),
                     **{path: show for one in counted for path, show in one.routes().items()},
+                    **rewrites.routes(),
                 },
                 samples=(self._history, self._read_counters),
             )
