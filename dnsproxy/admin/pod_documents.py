@@ -29,6 +29,7 @@ class PodAnswers(Generic[D]):
     """What the asked pods said."""
 
     documents: dict[Endpoint, D] = field(default_factory=dict)
+    """In the order of the pods' addresses."""
     reasons: dict[Endpoint, str] = field(default_factory=dict)
     """Why a pod gave no document."""
 
@@ -37,6 +38,11 @@ class PodAnswers(Generic[D]):
         """Why something may be missing, if a pod gave no document or there is none."""
         reason = next((f"{pod}: {self.reasons[pod]}" for pod in sorted(self.reasons, key=str)), "")
         return reason or ("" if self.documents else "no pod is ready")
+
+    def find_doubt(self, judge: Callable[[D], str]) -> str:
+        """The same, or the first that `judge` has about a document; empty if every asked pod answered completely."""
+        doubts = (f"{pod}: {why}" for pod, one in self.documents.items() if (why := judge(one)))
+        return self.doubt or next(doubts, "")
 
 
 class PodDocuments(Generic[D]):
@@ -69,7 +75,7 @@ class PodDocuments(Generic[D]):
             async with trio.open_nursery() as nursery:
                 for pod in asked:
                     nursery.start_soon(ask, pod)
-        return PodAnswers(documents, reasons)
+        return PodAnswers({pod: documents[pod] for pod in asked if pod in documents}, reasons)
 
     async def _ask(self, pod: Endpoint) -> D:
         known = self._known.get(pod)

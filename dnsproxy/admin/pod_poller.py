@@ -36,9 +36,10 @@ class PodPoller:
         """Ask until cancelled."""
         pause = POLL
         while True:
+            self._changed = trio.Event()
             if not self._pods:
                 await self._changed.wait()
-            self._changed = trio.Event()
+                continue
             answered = await self._read(self._pods)
             pause = POLL if answered else min(LONGEST, pause * 2)
             with trio.move_on_after(pause):

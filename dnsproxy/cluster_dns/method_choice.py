@@ -2,27 +2,37 @@
 
 The law: an edit is made where it lasts. First choice is an import that takes a file of ours, because no other
 controller writes that key; then the stubDomains beside the Corefile; then the Corefile, if its owner keeps edits. If
-the owner would undo the edit, it is printed for the owner. A method that cannot work is not chosen, and the reason says
-what it lacks.
+the owner would undo the edit, an import that takes a file of ours too late for a `forward` still takes `rewrite` lines;
+without one, the edit is printed for the owner. A method that cannot work is not chosen, and the reason says what it
+lacks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
 from dnsproxy.cluster_dns.found import Found, Hook, Server, Source
-from dnsproxy.cluster_dns.image import Program, format_version
+from dnsproxy.cluster_dns.image import format_version
 from dnsproxy.cluster_dns.kube_dns import STUB_DOMAINS
+from dnsproxy.cluster_dns.method_remarks import on_caches, on_hooks, on_loading, on_rewrites, on_sub_path, on_zones
 from dnsproxy.cluster_dns.owner import Form, Habit
+from dnsproxy.cluster_dns.rewrite_place import find_rewrite_place
+from dnsproxy.corefile.markers import is_marked
 from dnsproxy.corefile.model import Scope
+from dnsproxy.corefile.rewrite_lines import MOST
 from dnsproxy.corefile.stanza import SEVERAL_FORWARDS
 
 KEY_STEM: Final = "switchback"
 """Of our keys in ConfigMaps of others: `switchback.server`."""
 
+_ON_REWRITES: Final = (
+    f"CoreDNS answers at most {MOST} names with the ClusterIPs of their Services, and other types than A and AAAA with "
+    "nothing",
+    "the owner can lift that limit: put the import before the forward, or take the stanza of --method print",
+)
 _ON_STUB_DOMAINS: Final = (
     "zones have to be named: a stub domain is a zone",
     "a stub domain has no fallback: without a running dnsproxy its names do not resolve",
@@ -35,6 +45,7 @@ class Method(Enum):
     IMPORT = "import"
     COREFILE = "corefile"
     STUB_DOMAINS = "stub-domains"
+    OVERRIDE_REWRITES = "override-rewrites"
     PRINT = "print"
 
 
@@ -63,7 +74,10 @@ class Choice:
     target: ConfigMapKey | None = None
     """The key that the method writes; None for `print`."""
     hook: Hook | None = None
-    """For `import`: the import that takes the file. Its scope says whether the file has a server block or plugins."""
+    """For `import` and `override-rewrites`: the import that takes the file. Its scope says whether the file has a
+    server block or plugins."""
+    domain: str = ""
+    """For `override-rewrites`: the cluster domain, without a final dot."""
     form: Form | None = None
     """For `print`: the form to print."""
     needs_zones: bool = False
@@ -86,24 +100,27 @@ def choose_method(found: Found, wanted: Method | None = None) -> Choice:
         # A usable place that must not be changed ends the search: the next method is not tried.
         if choice.method is not None or choice.target is not None:
             return replace(choice, target=choice.target if choice.method else None)
-    if _is_reverted(server):
-        return _print(found, server)
-    return _corefile(found, server)
+    if not _is_reverted(server):
+        return _corefile(found, server)
+    rewrites = _override_rewrites(found, server)
+    # The owner was given a stanza already.
+    printed = server.corefile is not None and is_marked(server.corefile.text)
+    return rewrites if rewrites.method is not None and not printed else _print(found, server)
 
 
 def _import(found: Found, server: Server) -> Choice:
     hook = _usable_hook(server)
     if hook is None or hook.source is None:
-        reasons = "; ".join(_on_hooks(server, None))
+        reasons = "; ".join(on_hooks(server, None))
         return Choice(None, reasons or f"{server} has no import that would take a file of ours")
     source = hook.source
     made = "" if source.exists else ", which is to be created"
     why = f"{server} imports {hook.pattern} from ConfigMap {source}{made}: no other controller writes a key of ours"
     said = (
-        *_on_caches(found),
-        *_on_zones(server, hook),
-        *_on_hooks(server, hook),
-        *_on_loading(server),
+        *on_caches(found),
+        *on_zones(server, hook),
+        *on_hooks(server, hook),
+        *on_loading(server),
     )
     between = hook.scope is Scope.BLOCKS
     return Choice(Method.IMPORT, why, said, ConfigMapKey(source, hook.key(KEY_STEM)), hook, needs_zones=between)
@@ -119,7 +136,7 @@ def _stub_domains(found: Found, server: Server) -> Choice:
     if not stub.readable:
         return Choice(None, f"ConfigMap {stub.source} has invalid stubDomains, so nothing is added", target=target)
     why = f"{server} is {server.program.value}, which takes zones and their servers from ConfigMap {stub.source}"
-    said = (*_on_caches(found), *_ON_STUB_DOMAINS)
+    said = (*on_caches(found), *_ON_STUB_DOMAINS)
     return Choice(Method.STUB_DOMAINS, why, said, target, needs_zones=True)
 
 
@@ -134,17 +151,32 @@ def _corefile(found: Found, server: Server) -> Choice:
         return Choice(None, f"ConfigMap {corefile.source} is immutable")
     why = f"ConfigMap {corefile.source} has the Corefile of {server}, and {corefile.owner.remark}"
     said = (
-        *_on_caches(found),
-        *_on_hooks(server, None),
-        *_on_loading(server),
-        *_on_sub_path(server),
+        *on_caches(found),
+        *on_hooks(server, None),
+        *on_loading(server),
+        *on_sub_path(server),
     )
     return Choice(Method.COREFILE, why, said, ConfigMapKey(corefile.source, corefile.key))
 
 
+def _override_rewrites(found: Found, server: Server) -> Choice:
+    place = find_rewrite_place(server)
+    if isinstance(place, str):
+        return Choice(None, place)
+    hook, source, corefile = place.hook, place.source, place.corefile
+    made = "" if source.exists else ", which is to be created"
+    late = "" if hook.takes_forward else " after its forward, where rewrite lines still work"
+    owner = corefile.owner
+    reverts = f"; {owner.name} owns the Corefile: {owner.remark}" if owner.habit is Habit.REVERTS else ""
+    why = f"{server} imports {hook.pattern} from ConfigMap {source}{made}{late}{reverts}"
+    said = (*on_caches(found), *_ON_REWRITES, *on_loading(server))
+    target = ConfigMapKey(source, hook.key(KEY_STEM))
+    return Choice(Method.OVERRIDE_REWRITES, why, said, target, hook, domain=place.domain)
+
+
 def _print(found: Found, server: Server) -> Choice:
     corefile = server.corefile
-    said = (*_on_caches(found), *_on_hooks(server, None), *_on_loading(server))
+    said = (*on_caches(found), *on_hooks(server, None), *on_rewrites(server), *on_loading(server))
     if corefile is None or corefile.value is None:
         return Choice(None, _faults(found) or f"no Corefile of {server} was found")
     owner = corefile.owner
@@ -158,6 +190,7 @@ _BUILDERS: Final[dict[Method, Callable[[Found, Server], Choice]]] = {
     Method.IMPORT: _import,
     Method.STUB_DOMAINS: _stub_domains,
     Method.COREFILE: _corefile,
+    Method.OVERRIDE_REWRITES: _override_rewrites,
     Method.PRINT: _print,
 }
 
@@ -183,56 +216,3 @@ def _is_reverted(server: Server) -> bool:
 
 def _faults(found: Found) -> str:
     return "; ".join(str(fault) for fault in found.faults)
-
-
-# Remarks: sentences without full stops, which may contain text from the cluster.
-
-
-def _on_caches(found: Found) -> Iterator[str]:
-    """The cache on the nodes, if pods ask it instead of the Service."""
-    if found.node_local is None:
-        return
-    cache = found.node_local.server
-    at = f" at {', '.join(found.node_local.addresses)}" if found.node_local.addresses else ""
-    if found.node_local.passes_on:
-        yield f"pods ask {cache}{at}, which forwards . to the cluster's DNS, so it stays as it is"
-    else:
-        yield f"pods ask {cache}{at}, which does not forward public names to it, so the main Corefile stays as it is"
-
-
-def _on_zones(server: Server, hook: Hook) -> Iterator[str]:
-    """The limits of a server block of our own."""
-    if hook.scope is not Scope.BLOCKS or server.corefile is None:
-        return
-    yield "zones have to be named: a server block for . is there already, and CoreDNS takes no second one"
-    owner = server.corefile.owner
-    link = "but" if owner.habit is Habit.REVERTS else "and"
-    yield f"the method corefile could serve every zone, {link} {owner.remark}"
-
-
-def _on_hooks(server: Server, chosen: Hook | None) -> Iterator[str]:
-    """Why the other imports take no file of ours; all imports if none was chosen."""
-    for hook in server.corefile.hooks if server.corefile else ():
-        if hook is chosen or hook.scope is Scope.OTHER or (chosen is not None and hook.scope is not chosen.scope):
-            continue
-        if hook.trouble:
-            yield f"import {hook.pattern} (line {hook.line}) takes no file of ours: {hook.trouble}"
-        elif not hook.takes_forward:
-            yield (
-                f"a file for import {hook.pattern} (line {hook.line}) would have no effect: the import comes after a "
-                "forward that takes every query; before it the file would fit"
-            )
-
-
-def _on_loading(server: Server) -> Iterator[str]:
-    """Why CoreDNS may not load a change, or may not understand it."""
-    if server.corefile is not None and not server.corefile.reloads:
-        yield f"there is no reload plugin: {server} has to be restarted to read a change"
-    if server.program is Program.COREDNS and server.version is None:
-        yield f"the image {server.image} does not tell the version of CoreDNS; 1.9.4 or newer is assumed"
-
-
-def _on_sub_path(server: Server) -> Iterator[str]:
-    """Why a change of the ConfigMap may not reach running pods."""
-    if server.corefile is not None and not server.corefile.updates:
-        yield f"{server.corefile.path} is mounted by subPath, so {server} has to be restarted to see a change"

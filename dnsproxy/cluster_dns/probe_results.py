@@ -26,7 +26,9 @@ class Outcome:
     """The outcome of one query."""
 
     ours: bool = False
-    """Whether dnsproxy answered."""
+    """Whether dnsproxy answered, or rewrite lines of ours did."""
+    by: str = "dnsproxy"
+    """Who answered, if it was ours."""
     rcode: int | None = None
     """Of the reply; None without a reply."""
     fault: str = ""
@@ -80,9 +82,10 @@ def places_to_ask(found: Found) -> tuple[Endpoint, ...]:
 
 
 def zones_to_ask(traces: Sequence[Trace]) -> tuple[str, ...]:
-    """The zones whose queries should come to dnsproxy; the root if they are unknown."""
+    """The zones whose queries should come to dnsproxy, and the markers of rewrite lines; the root if there are none."""
     zones = dict.fromkeys(zone for trace in traces for zone in trace.zones)
-    return tuple(zones)[:MOST_ZONES] or (ROOT,)
+    markers = dict.fromkeys(trace.rewrites.marker for trace in traces if trace.rewrites)
+    return (*markers, *tuple(zones)[:MOST_ZONES]) or (ROOT,)
 
 
 def _endpoints(addresses: Sequence[str]) -> Iterator[Endpoint]:
@@ -95,7 +98,7 @@ def _endpoints(addresses: Sequence[str]) -> Iterator[Endpoint]:
 
 def _said(outcome: Outcome) -> str:
     if outcome.ours:
-        return "dnsproxy"
-    if outcome.rcode is None:
+        return outcome.by
+    if outcome.rcode is None or outcome.fault:
         return outcome.fault
     return Rcode(outcome.rcode).name if outcome.rcode in list(Rcode) else f"RCODE {outcome.rcode}"

@@ -19,6 +19,7 @@ from dnsproxy.corefile.forward_directive import Forward, parse_forward
 from dnsproxy.corefile.markers import count_addresses, find_region, is_marked, without_region
 from dnsproxy.corefile.model import Corefile, CorefileError, Scope, ServerBlock
 from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.rewrite_lines import RewriteLines, parse_rewrites
 from dnsproxy.corefile.zones import ROOT, normalize_zone
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint, parse_endpoint
@@ -42,6 +43,8 @@ class Trace:
     """The addresses of dnsproxy in order, without the original upstreams after them."""
     fault: str = ""
     """What is wrong with it; empty if it is intact."""
+    rewrites: RewriteLines | None = None
+    """For `override-rewrites`: what its lines say; None if they are unreadable."""
 
 
 def find_traces(found: Found) -> tuple[Trace, ...]:
@@ -80,10 +83,19 @@ def _trace_of_file(file: ImportedFile, theirs: Sequence[Upstreams]) -> Trace:
     target = ConfigMapKey(file.source, file.key)
     try:
         value = parse_corefile(file.text, file.scope)
+        if any(block.named("rewrite") and not block.named("forward") for block in value.blocks):
+            return _trace_of_rewrites(target, value)
         forwards = _forwards(value, file.scope, range(len(value.tokens)))
         return _trace(Method.IMPORT, target, forwards, theirs, count_addresses(file.text))
     except CorefileError as error:
         return Trace(Method.IMPORT, target, (), (), f"line {error.line}: {error}")
+
+
+def _trace_of_rewrites(target: ConfigMapKey, value: Corefile) -> Trace:
+    try:
+        return Trace(Method.OVERRIDE_REWRITES, target, (), (), rewrites=parse_rewrites(value))
+    except CorefileError as error:
+        return Trace(Method.OVERRIDE_REWRITES, target, (), (), f"line {error.line}: {error}")
 
 
 def _trace_of_stubs(stub: StubDomains) -> Iterator[Trace]:

@@ -22,6 +22,9 @@ from dnsproxy.corefile.model import Corefile, CorefileError, Directive, shown
 from dnsproxy.dns.names import Reach, is_wildcard, parse_hostname
 from dnsproxy.dns.rewrite_probe import NONCE, REFERENCE, format_marker, is_marker
 
+MOST: Final = 500
+"""Lines that an install writes: CoreDNS compares every query for another name with each of them."""
+
 _HEAD: Final = ("stop", "name")
 _TAIL: Final = ("answer", "auto")
 _LABEL: Final = r"[^._\\][^.\\]*"

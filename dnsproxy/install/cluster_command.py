@@ -7,7 +7,7 @@ server did not allow it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,6 +21,7 @@ from dnsproxy.cluster_dns.read import discover, load_client
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.config_map import format_diffs
 from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.install.change.rewrite_coverage import describe_rewrites
 from dnsproxy.install.progress import Progress
 from dnsproxy.install.report import event_reasons
 from dnsproxy.install.report.outcome import RunReport, format_document, format_lines, judge_install, judge_uninstall
@@ -116,7 +117,8 @@ async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions) 
     _announce(report, options)
     if options.dry_run:
         return _finish_dry(report, options)
-    zones = _zones(planned.edits.zones)
+    traces = find_traces(planned.found)
+    zones = zones_to_ask(traces)
     asked = await _can_ask(planned.found, zones, options)
     settled = await applying.settle(client, lambda: applying.plan_out(client, where), planned)
     loaded: tuple[ProbeResult, ...] = ()
@@ -126,8 +128,14 @@ async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions) 
         seconds = options.seconds if settled.wrote else 0.0
         loaded = await wait_loaded(_places(planned.found, options), zones, GONE, seconds=seconds, progress=progress)
         progress.end()
+    only_rewrites = bool(traces) and all(trace.rewrites for trace in traces)
     verdict = judge_uninstall(
-        settled.last.edits, loaded, wrote=settled.wrote, reverted=settled.reverted, asked=options.seconds > 0
+        settled.last.edits,
+        loaded,
+        wrote=settled.wrote,
+        reverted=settled.reverted,
+        asked=options.seconds > 0,
+        does="rewrites names" if only_rewrites else "asks dnsproxy",
     )
     return _finish(replace(report, wrote=settled.wrote, loaded=loaded), verdict, options)
 
@@ -163,13 +171,10 @@ def _places(found: Found, options: RunOptions) -> tuple[Endpoint, ...]:
     return (options.dns,) if options.dns else places_to_ask(found)
 
 
-def _zones(zones: Iterable[str]) -> tuple[str, ...]:
-    return tuple(zones)[:5] or (".",)
-
-
 def _run_report(planned: Planned, options: RunOptions) -> RunReport:
     survey = planned.survey
     asked = survey.asked if survey else planned.found.asked
+    chosen, live = planned.edits.rewrites, survey.rewrites if survey else None
     return RunReport(
         planned.edits,
         planned.choice,
@@ -178,6 +183,7 @@ def _run_report(planned: Planned, options: RunOptions) -> RunReport:
         grants_of(asked, planned.edits.changes),
         watch_grants_of(asked, planned.edits.changes) if survey else (),
         dry_run=options.dry_run,
+        names=describe_rewrites(chosen, live) if chosen and live else "",
     )
 
 

@@ -13,13 +13,14 @@ import click
 
 from dnsproxy.cluster_dns.options import ZONE, make_service_ref, service_option
 from dnsproxy.dns.wire import DNS_PORT
-from sidecar.cli.options import CheckedType, Decorated, Endpoint, EndpointType, add_options, parse_endpoint
+from sidecar.cli.options import BadUsage, CheckedType, Decorated, Endpoint, EndpointType, add_options, parse_endpoint
 
 if TYPE_CHECKING:
     from dnsproxy.install.run.survey import InstallRequest
 
 AUTO: Final = "auto"
-METHODS: Final = (AUTO, "import", "corefile", "stub-domains", "print")
+REWRITES: Final = "override-rewrites"
+METHODS: Final = (AUTO, "import", "corefile", "stub-domains", REWRITES, "print")
 
 
 def request_options(command: Decorated) -> Decorated:
@@ -61,10 +62,12 @@ def request_options(command: Decorated) -> Decorated:
 
 
 def make_request(values: Mapping[str, Any]) -> InstallRequest:
-    """The request of these options, and of `--dns-service`."""
+    """The request of these options, of `--dns-service` and of `--dns`. Raises BadUsage."""
     from dnsproxy.cluster_dns.method_choice import Method  # noqa: PLC0415  # --help must not cost what a cluster needs
     from dnsproxy.install.run.survey import InstallRequest  # noqa: PLC0415
 
+    if values["method"] == REWRITES and values["address"]:
+        raise BadUsage([f"--address and --method {REWRITES}: rewrite lines ask no dnsproxy, name it with --from"])
     return InstallRequest(
         make_service_ref(values["dns_service"]),
         values["service"],
@@ -73,6 +76,7 @@ def make_request(values: Mapping[str, Any]) -> InstallRequest:
         _unique(values["zone"]),
         values["from"],
         values["accept_upstreams"],
+        values["dns"],
     )
 
 

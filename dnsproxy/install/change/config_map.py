@@ -17,6 +17,7 @@ from urllib.parse import quote
 from dnsproxy.cluster_dns.found import Source
 from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.owner import OUR_MANAGER
+from dnsproxy.install.change.rewrite_choice import ChosenRewrites, LiveRewrites
 from sidecar.values.diffs import format_diff
 from sidecar.values.endpoints import Endpoint
 
@@ -70,6 +71,8 @@ class Wanted:
     """The addresses of dnsproxy: one, unless the user named several."""
     zones: tuple[str, ...] = ()
     """Empty: every name, if the method supports that."""
+    rewrites: LiveRewrites | None = None
+    """For the method override-rewrites: the names of dnsproxy's table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,8 @@ class Edits:
     """Sentences without a full stop: limits and side effects that a user may not expect."""
     refusals: tuple[str, ...] = ()
     """What an uninstall leaves in place, why, and the remedy. An install is refused as a whole instead."""
+    rewrites: ChosenRewrites | None = None
+    """For the method override-rewrites: the names that the cluster's DNS rewrites."""
 
     @property
     def changed(self) -> bool:

@@ -18,6 +18,7 @@ from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Entry, Wanted, format_diffs
 from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from sidecar.values.endpoints import Endpoint
 
 
@@ -38,16 +39,26 @@ def find_drift(
     *,
     own: Sequence[Endpoint] = (),
     named: Sequence[Endpoint] = (),
+    live: LiveRewrites | None = None,
+    within: Sequence[str] = (),
 ) -> Drift | None:
     """The drift of what is installed; None if there is none, or nothing intact is installed.
 
-    `own` are the addresses of dnsproxy's Service, empty if unknown; `named` those that a user gave to the install.
+    `own` are the addresses of dnsproxy's Service, empty if unknown; `named` those that a user gave to the install;
+    `live` the names of its table, None if they are unknown; `within` the zones to which they are limited.
     """
+    lines = next((trace for trace in traces if trace.rewrites), None)
+    rewriting = choose_method(found, Method.OVERRIDE_REWRITES)
+    if lines is not None and rewriting.method is None:
+        # CoreDNS may have loaded them all the same, and answer some names past them.
+        return Drift(lines.target, "", rewriting.why)
     picked = _pick(found, traces)
     if picked is None:
         return None
     trace, choice = picked
     wanted = Wanted(_addresses(trace, own, named), _zones(trace))
+    if trace.rewrites is not None:
+        wanted = Wanted((), tuple(within), live or LiveRewrites(doubt="they were not read"))
     try:
         edits = plan_apply(found, choice, wanted)
     except ChangeRefused as refusal:
@@ -57,7 +68,7 @@ def find_drift(
 
 def _pick(found: Found, traces: Sequence[Trace]) -> tuple[Trace, Choice] | None:
     """The trace to compare, and the choice of its method: the place that an install writes, before others."""
-    intact = [trace for trace in traces if trace.addresses and not trace.fault]
+    intact = [trace for trace in traces if (trace.addresses or trace.rewrites) and not trace.fault]
     pairs = [(trace, choose_method(found, trace.method)) for trace in intact]
     # Without a method nothing can be written, so there is nothing to compare with.
     pairs = [(trace, choice) for trace, choice in pairs if choice.method is not None]

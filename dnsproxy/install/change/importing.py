@@ -68,14 +68,25 @@ def plan_import(server: Server, corefile: FoundCorefile, choice: Choice, wanted:
     if target is None or hook is None:
         raise ValueError("the choice has no import")
     old = data_of(target.source).get(target.key)
-    if old is not None and not is_marked(old):
-        raise ChangeRefused(f"{target} exists and is not dnsproxy's", "remove or rename it")
-    routes = find_routes(corefile, target, _path(hook, target))
+    check_own_key(old, target)
+    routes = find_routes(corefile, target, path_of_key(hook, target))
     written = _plugins(server, routes, wanted) if hook.scope is Scope.ROOT_PLUGINS else _block(server, routes, wanted)
     around = None if old is None else find_surroundings(old, target)
     new = format_own_file(written.lines, around, addresses=len(wanted.addresses))
-    _check(new, hook.scope, target)
-    return Edits(Method.IMPORT, (_change(target, old, new),), written.zones, (*written.notes, *choice.what_else))
+    check_own_text(new, hook.scope, target)
+    change = change_own_key(target, old, new)
+    return Edits(Method.IMPORT, (change,), written.zones, (*written.notes, *choice.what_else))
+
+
+def check_own_key(text: str | None, target: ConfigMapKey) -> None:
+    """Raises ChangeRefused if the key exists with a text of others."""
+    if text is not None and not is_marked(text):
+        raise ChangeRefused(f"{target} exists and is not dnsproxy's", "remove or rename it")
+
+
+def path_of_key(hook: Hook, target: ConfigMapKey) -> str:
+    """The path of the key's file in the container."""
+    return f"{hook.path.rpartition('/')[0]}/{target.key}"
 
 
 def find_surroundings(text: str, place: object) -> Surroundings:
@@ -93,7 +104,8 @@ def format_own_file(lines: Iterable[str], around: Surroundings | None = None, *,
     return around.before + "".join(f"{line}\n" for line in (format_begin(addresses), *lines, END)) + around.after
 
 
-def _change(target: ConfigMapKey, old: str | None, new: str) -> ConfigMapChange:
+def change_own_key(target: ConfigMapKey, old: str | None, new: str) -> ConfigMapChange:
+    """The change that gives the key a new text, and creates its ConfigMap if it does not exist."""
     words = words_made(target.source) if target.source.exists else [OBJECT]
     return ConfigMapChange(target.source, (Entry(target.key, old, new),), (made_entry(target.source, words),))
 
@@ -142,8 +154,8 @@ def _forward(zone: str, served: str, route: Route, server: Server, wanted: Wante
         raise ChangeRefused(f"{served}: {error.reason}", error.remedy, place=route.placed.place) from None
 
 
-def _check(text: str, scope: Scope, target: ConfigMapKey) -> None:
-    """Parses the new text once more: a text that CoreDNS's parser rejects is never written."""
+def check_own_text(text: str, scope: Scope, target: ConfigMapKey) -> None:
+    """Raises ChangeRefused for a text that CoreDNS's parser rejects, so that it is never written."""
     try:
         parse_corefile(text, scope)
     except CorefileError as error:
@@ -153,7 +165,3 @@ def _check(text: str, scope: Scope, target: ConfigMapKey) -> None:
 def _inner_first(zones: Iterable[str]) -> tuple[str, ...]:
     """In one order, however the user orders them, so that planning again gives no change."""
     return tuple(sorted(dict.fromkeys(zones), key=lambda zone: (-len(labels_of(zone)), zone)))
-
-
-def _path(hook: Hook, target: ConfigMapKey) -> str:
-    return f"{hook.path.rpartition('/')[0]}/{target.key}"

@@ -20,6 +20,7 @@ from dnsproxy.corefile.stanza import format_address
 from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
 from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Entry, Wanted, merge_changes
 from dnsproxy.install.change.importing import plan_import
+from dnsproxy.install.change.override_rewrites import plan_override_rewrites
 from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
 from dnsproxy.install.change.removal import plan_removal
 from dnsproxy.install.change.routes import Routes, find_routes
@@ -76,6 +77,8 @@ def _plan(found: Found, choice: Choice, wanted: Wanted) -> Edits:
         raise ChangeRefused(choice.why)
     if choice.method is Method.IMPORT and server.corefile is not None:
         return plan_import(server, server.corefile, choice, wanted)
+    if choice.method is Method.OVERRIDE_REWRITES and server.corefile is not None:
+        return plan_override_rewrites(server.corefile, choice, wanted)
     if choice.method is Method.COREFILE and server.corefile is not None:
         return _plan_corefile(server, server.corefile, choice, wanted)
     if choice.method is Method.STUB_DOMAINS and server.stub_domains is not None:

@@ -84,12 +84,14 @@ def notes_on_keys(zones: Iterable[str], keys: Iterable[ServedKey]) -> Iterator[s
         yield f"names of these server blocks never reach dnsproxy: {named}"
 
 
-def notes_on_plugins(routes: Routes) -> Iterator[str]:
-    """A note on the directives of the block of `.` that the names of a new block bypass."""
-    directives = routes.named(*_BYPASSED)
+def notes_on_plugins(
+    routes: Routes, names: str = "names of these zones", plugins: Sequence[str] = _BYPASSED
+) -> Iterator[str]:
+    """A note on the directives of the block of `.` that the names of a new block, or other names, bypass."""
+    directives = routes.named(*plugins)
     if directives:
         named = listed([f"{placed.directive.name} ({placed.place})" for placed in directives])
-        yield f"names of these zones bypass these directives of the block of .: {named}"
+        yield f"{names} bypass these directives of the block of .: {named}"
 
 
 def _check_not_clusters(zone: str, clusters: Sequence[str]) -> None:

@@ -10,8 +10,11 @@ from typing import Any, Final, NamedTuple
 
 from dnsproxy.cluster_dns.method_choice import ConfigMapKey
 from dnsproxy.corefile.model import listed
+from dnsproxy.corefile.rewrite_lines import MOST
 from dnsproxy.install.change.coverage import Coverage
 from dnsproxy.install.change.drift import Drift
+from dnsproxy.install.change.rewrite_choice import ADVICE
+from dnsproxy.install.change.rewrite_coverage import RewriteCoverage
 
 _MOST_LINES: Final = 20
 
@@ -46,6 +49,40 @@ def rows_of_coverage(coverage: Coverage) -> Iterator[Row]:
         state = "part" if coverage.chosen else "no"
         yield Row("zones", state, f"{', '.join(coverage.zones)} missing, for {listed(coverage.hosts)}")
         yield Row("", "", f"compared with {coverage.source}")
+
+
+def rows_of_names(names: RewriteCoverage | None) -> Iterator[Row]:
+    """Nothing without rewrite lines."""
+    if names is None:
+        return
+    changes = [f"{len(names.missing)} missing: {listed(names.missing)}"] if names.missing else []
+    changes += [f"{len(names.gone)} no longer wanted: {listed(names.gone)}"] if names.gone else []
+    yield Row("names", "no" if changes else "ok", "; ".join([f"{names.standing} are rewritten", *changes]))
+    if names.unknown:
+        yield Row("", "?", f"names may be missing here: {names.unknown}")
+    if names.beyond:
+        yield Row("", "part", f"{names.beyond} are left out beyond {MOST} lines: {ADVICE}")
+    for hostname, why in names.refused[:_MOST_LINES]:
+        yield Row("", "part", f"{hostname} is left out: {why}")
+    if len(names.refused) > _MOST_LINES:
+        yield Row("", "part", f"and {len(names.refused) - _MOST_LINES} more")
+    if names.plain:
+        yield Row("", "", f"{names.plain} have plain addresses and no Service: they are answered as before")
+
+
+def format_names(names: RewriteCoverage | None) -> dict[str, Any] | None:
+    """The names as JSON values; null without rewrite lines."""
+    if names is None:
+        return None
+    return {
+        "standing": names.standing,
+        "missing": list(names.missing),
+        "gone": list(names.gone),
+        "left_out": names.beyond,
+        "plain": names.plain,
+        "refused": dict(names.refused),
+        "unknown": names.unknown,
+    }
 
 
 def format_drift(drift: Drift | None) -> dict[str, Any] | None:

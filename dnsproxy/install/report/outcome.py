@@ -41,6 +41,8 @@ class RunReport:
     wrote: bool = False
     dry_run: bool = False
     loaded: tuple[ProbeResult, ...] = ()
+    names: str = ""
+    """For rewrite lines: how many names there are, in one line."""
 
 
 def judge_install(report: StatusReport, choice: Choice, *, wrote: bool, reverted: bool, asked: bool) -> Verdict:
@@ -60,9 +62,15 @@ def judge_install(report: StatusReport, choice: Choice, *, wrote: bool, reverted
 
 
 def judge_uninstall(
-    edits: Edits, loaded: Sequence[ProbeResult], *, wrote: bool, reverted: bool, asked: bool
+    edits: Edits,
+    loaded: Sequence[ProbeResult],
+    *,
+    wrote: bool,
+    reverted: bool,
+    asked: bool,
+    does: str = "asks dnsproxy",
 ) -> Verdict:
-    """The verdict on an uninstall; `loaded`: the last answers of the cluster's DNS."""
+    """The verdict on an uninstall; `loaded`: the last answers of the cluster's DNS, and `does` what it did."""
     states = {one.state for one in loaded}
     if edits.refusals:
         return Verdict(ExitStatus.NO, f"not everything was removed: {'; '.join(edits.refusals)}")
@@ -71,7 +79,7 @@ def judge_uninstall(
         return Verdict(ExitStatus.NO, text)
     done = "removed" if wrote else "nothing has Switchback's markers"
     if states & {Presence.YES, Presence.PARTLY}:
-        return Verdict(ExitStatus.NO, f"{done}, and the cluster's DNS still asks dnsproxy: {_why_still(wrote)}")
+        return Verdict(ExitStatus.NO, f"{done}, and the cluster's DNS still {does}: {_why_still(wrote)}")
     if not wrote:
         return Verdict(ExitStatus.DONE, "not installed: there is nothing to remove")
     if not asked:
@@ -80,7 +88,7 @@ def judge_uninstall(
         where = ", ".join(format_address(one.endpoint) for one in loaded) or "the cluster's DNS"
         text = f"{done}; whether it is still loaded is unknown, because {where} does not answer from here"
         return Verdict(ExitStatus.UNKNOWN, f"{text}: run this in a pod")
-    return Verdict(ExitStatus.DONE, f"{done}, and the cluster's DNS no longer asks dnsproxy")
+    return Verdict(ExitStatus.DONE, f"{done}, and the cluster's DNS no longer {does}")
 
 
 def format_lines(report: RunReport) -> Iterator[str]:
@@ -88,8 +96,11 @@ def format_lines(report: RunReport) -> Iterator[str]:
     edits = report.edits
     if edits.method is not None:
         yield f"method   {edits.method.value}: {report.choice.target}"
-        yield f"zones    {', '.join(edits.zones)}" + (f" (from {report.zones_from})" if report.zones_from else "")
-        yield f"asks     {', '.join(map(format_address, report.addresses))}"
+        if edits.rewrites is not None:
+            yield f"names    {report.names}"
+        else:
+            yield f"zones    {', '.join(edits.zones)}" + (f" (from {report.zones_from})" if report.zones_from else "")
+            yield f"asks     {', '.join(map(format_address, report.addresses))}"
     for change in edits.changes:
         if change.changed:
             yield f"{_WORDS[change.verb]}  ConfigMap {change.source} ({_keys(change)})"
@@ -106,6 +117,7 @@ def format_document(report: RunReport, verdict: Verdict) -> dict[str, Any]:
         "zones": list(edits.zones),
         "zones_from": report.zones_from,
         "addresses": list(map(str, report.addresses)),
+        "names": _names(edits),
         "dry_run": report.dry_run,
         "wrote": report.wrote,
         "changes": [
@@ -124,6 +136,19 @@ def format_document(report: RunReport, verdict: Verdict) -> dict[str, Any]:
         "loaded": list(map(format_asked, report.loaded)),
         "rbac": make_roles(report.grants),
         "rbac_watch": make_roles(report.watch_grants, WATCH_NAME),
+    }
+
+
+def _names(edits: Edits) -> dict[str, Any] | None:
+    """The names of rewrite lines; null for other methods."""
+    chosen = edits.rewrites
+    if chosen is None:
+        return None
+    return {
+        "rewritten": list(chosen.names),
+        "left_out": list(chosen.beyond),
+        "kept": list(chosen.kept),
+        "refused": dict(chosen.refused),
     }
 
 

@@ -13,7 +13,8 @@ from dnsproxy.cluster_dns.image import format_version
 from dnsproxy.cluster_dns.original_upstreams import UpstreamCheck
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.traces import Trace
-from dnsproxy.install.report.comparison import format_coverage, format_drift, format_target
+from dnsproxy.corefile.rewrite_lines import hostnames_of
+from dnsproxy.install.report.comparison import format_coverage, format_drift, format_names, format_target
 from dnsproxy.install.report.steering_rows import format_steering_values
 from dnsproxy.install.report.verdict import StatusReport, Verdict
 
@@ -31,6 +32,7 @@ def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
         "installed": list(map(_trace, report.traces)),
         "drift": format_drift(report.drift),
         "coverage": format_coverage(report.coverage),
+        "names": format_names(report.names),
         "loaded": list(map(format_asked, report.loaded)),
         "dnsproxy": list(map(format_asked, report.answers)),
         "upstreams": _upstreams(report.upstreams),
@@ -78,6 +80,7 @@ def _trace(trace: Trace) -> dict[str, Any]:
         "zones": list(trace.zones),
         "addresses": list(map(str, trace.addresses)),
         "fault": trace.fault,
+        "names": list(hostnames_of(trace.rewrites.rewrites)) if trace.rewrites else [],
     }
 
 

@@ -15,11 +15,13 @@ from dnsproxy.cluster_dns.original_upstreams import UpstreamCheck
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.model import Scope
+from dnsproxy.corefile.rewrite_lines import hostnames_of
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.report.comparison import (
     Row,
     rows_of_coverage,
     rows_of_drift,
+    rows_of_names,
 )
 from dnsproxy.install.report.steering_rows import rows_of_steering
 from dnsproxy.install.report.verdict import StatusReport
@@ -123,6 +125,7 @@ def _installed(report: StatusReport) -> Iterator[Row]:
         yield Row("installed", "no", "nothing has Switchback's markers")
     yield from rows_of_drift(report.drift)
     yield from rows_of_coverage(report.coverage)
+    yield from rows_of_names(report.names)
     yield from _asks("loaded", report.loaded, "no address of the cluster's DNS is known")
     yield from _asks("dnsproxy", report.answers, "no address of it is known")
     yield from _upstreams(report.upstreams)
@@ -131,6 +134,8 @@ def _installed(report: StatusReport) -> Iterator[Row]:
 def _trace(trace: Trace) -> str:
     if trace.fault:
         return f"{trace.method.value}: {trace.target}: {trace.fault}"
+    if trace.rewrites is not None:
+        return f"{trace.method.value}: {trace.target}, {len(hostnames_of(trace.rewrites.rewrites))} names"
     addresses = ", ".join(map(format_address, trace.addresses))
     return f"{trace.method.value}: {trace.target}, for {', '.join(trace.zones)}, asks {addresses}"
 

@@ -17,10 +17,12 @@ from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.requests import Blame
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.model import Scope, listed
+from dnsproxy.corefile.rewrite_lines import MOST, hostnames_of
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.coverage import Coverage
 from dnsproxy.install.change.drift import Drift
+from dnsproxy.install.change.rewrite_coverage import RewriteCoverage
 from dnsproxy.install.report.last_event import LastEvent
 from dnsproxy.install.report.steering_rows import faults_of_steering
 from sidecar.values.exit_status import ExitStatus
@@ -47,10 +49,19 @@ class StatusReport:
     """What `dnsproxy operate` says; None if it does not run, or could not be asked."""
     steering_unknown: str = ""
     """Why `dnsproxy operate` could not be asked."""
+    names: RewriteCoverage | None = None
+    """For rewrite lines: the names of dnsproxy's table; None if there are no lines."""
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the cluster's DNS has rewrite lines, and asks dnsproxy for nothing."""
+        return bool(self.traces) and all(trace.method is Method.OVERRIDE_REWRITES for trace in self.traces)
 
     @property
     def upstreams(self) -> UpstreamCheck:
         """Whether dnsproxy forwards all other names where the cluster's DNS would; through it if not asked directly."""
+        if self.rewrites:
+            return UpstreamCheck(find_original(self.found))
         zones = dict.fromkeys(zone for trace in self.traces for zone in trace.zones) or (ROOT,)
         direct = any(one.ours for answer in self.answers for one in answer.outcomes)
         addresses = tuple(address for trace in self.traces for address in trace.addresses)
@@ -81,10 +92,7 @@ def judge(report: StatusReport) -> Verdict:
     if Presence.YES in states and not states & {Presence.NO, Presence.PARTLY}:
         if late:
             return Verdict(ExitStatus.NO, f"installed and loaded, and out of date: {late}")
-        by = "" if report.traces else ", by a configuration without Switchback's markers"
-        differs = "; ".join(report.upstreams.differences)
-        but = f"; but {differs}" if differs else ""
-        return Verdict(ExitStatus.DONE, f"installed and loaded: the cluster's DNS asks dnsproxy{by}{but}")
+        return Verdict(ExitStatus.DONE, f"installed and loaded: the cluster's DNS {_effect(report)}")
     if not report.traces:
         return _judge_without_marks(report, states)
     if states & {Presence.NO, Presence.PARTLY} or not states:
@@ -108,9 +116,26 @@ def _why_late(report: StatusReport) -> Iterator[str]:
         yield f"its zones do not contain {listed(coverage.hosts)}; {again}, which adds {listed(coverage.zones)}"
 
 
+def _effect(report: StatusReport) -> str:
+    """What the cluster's DNS does."""
+    if report.rewrites:
+        return f"rewrites {_names(report)}"
+    by = "" if report.traces else ", by a configuration without Switchback's markers"
+    differs = "; ".join(report.upstreams.differences)
+    return f"asks dnsproxy{by}{f'; but {differs}' if differs else ''}"
+
+
+def _names(report: StatusReport) -> str:
+    lines = [trace.rewrites for trace in report.traces if trace.rewrites]
+    standing = sum(len(hostnames_of(one.rewrites)) for one in lines)
+    left_out = report.names.beyond if report.names else 0
+    more = f"; {left_out} more are left out beyond {MOST} lines" if left_out else ""
+    return f"{standing} names to their Services{more}"
+
+
 def _judge_without_marks(report: StatusReport, states: set[Presence]) -> Verdict:
     text = f"not installed; {_offer(report.choice)}"
-    if states == {Presence.SILENT} and report.choice.method is Method.PRINT:
+    if states == {Presence.SILENT} and report.choice.method in (Method.PRINT, Method.OVERRIDE_REWRITES):
         # A configuration that its owner renders from settings has lost the markers.
         reason = "nothing has Switchback's markers, and whether the owner was given a stanza is unknown from here"
         return Verdict(ExitStatus.UNKNOWN, f"{reason}: run this in a pod")
@@ -126,7 +151,7 @@ def _offer(choice: Choice) -> str:
 
 def _causes(report: StatusReport) -> Iterator[str]:
     """Reasons why a written stanza may not be loaded, the likeliest first."""
-    direct = {asked.state for asked in report.answers}
+    direct = set() if report.rewrites else {asked.state for asked in report.answers}
     if direct and direct <= {Presence.NO, Presence.SILENT}:
         asked = ", ".join(dict.fromkeys(format_address(one.endpoint) for one in report.answers))
         yield f"dnsproxy does not answer at {asked}, so the second upstream does"
@@ -134,7 +159,8 @@ def _causes(report: StatusReport) -> Iterator[str]:
     corefile = server.corefile if server else None
     targets = {str(trace.target.source) for trace in report.traces}
     for hook in corefile.hooks if corefile else ():
-        if hook.scope is Scope.ROOT_PLUGINS and not hook.takes_forward and _stands_at(hook.path, report.traces):
+        late = hook.scope is Scope.ROOT_PLUGINS and not hook.takes_forward and not report.rewrites
+        if late and _stands_at(hook.path, report.traces):
             yield f"import {hook.pattern} stands after a forward that takes every query"
     if corefile is not None and not corefile.reloads:
         yield f"there is no reload plugin: restart {server}"

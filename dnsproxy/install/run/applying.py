@@ -21,11 +21,19 @@ from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.original_upstreams import find_original
 from dnsproxy.cluster_dns.read import discover
 from dnsproxy.cluster_dns.requests import Blame, Fault
+from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Wanted, make_write
 from dnsproxy.install.change.planning import plan_apply, plan_found
-from dnsproxy.install.change.refusal import ChangeRefused, check_ready, notes_on_readiness, upstreams_refusal
+from dnsproxy.install.change.refusal import (
+    ChangeRefused,
+    check_ready,
+    check_running,
+    notes_on_readiness,
+    upstreams_refusal,
+)
 from dnsproxy.install.change.removal import plan_removal
+from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.change.trial_corefile import after, make_trial
 from dnsproxy.install.run.local_coredns import try_change
 from dnsproxy.install.run.survey import InstallRequest, Survey, survey
@@ -87,6 +95,8 @@ async def plan(client: ApiClient, request: InstallRequest) -> Planned:
 def plan_survey(seen: Survey, request: InstallRequest) -> Planned:
     """The plan of an install for a survey. Raises ChangeRefused, StartError."""
     check_seen(seen)
+    if seen.rewrites is not None:
+        return _plan_rewrites(seen, request, seen.rewrites)
     notes: list[str] = []
     addresses = request.addresses
     if seen.own is not None:
@@ -104,6 +114,18 @@ def plan_survey(seen: Survey, request: InstallRequest) -> Planned:
         raise ChangeRefused(*upstreams_refusal(faults))
     notes += (f"other upstreams than before: {fault}" for fault in faults)
     return Planned(seen.found, seen.choice, replace(edits, notes=(*notes, *edits.notes)), wanted, seen)
+
+
+def _plan_rewrites(seen: Survey, request: InstallRequest, live: LiveRewrites) -> Planned:
+    """No query comes to dnsproxy, so it need not listen where CoreDNS could ask it, nor forward anywhere."""
+    if seen.asked_already and request.method is None:
+        reason = "the cluster's DNS asks dnsproxy already, by a configuration without Switchback's markers"
+        raise ChangeRefused(reason, "nothing is to be done; --method override-rewrites adds rewrite lines all the same")
+    if seen.own is not None and not live.answered and request.admin is None and not find_traces(seen.found):
+        check_running(seen.own)
+    wanted = Wanted((), seen.zones, live)
+    edits = plan_apply(seen.found, seen.choice, wanted)
+    return Planned(seen.found, seen.choice, replace(edits, notes=(*seen.notes, *edits.notes)), wanted, seen)
 
 
 async def plan_out(client: ApiClient, where: ServiceRef) -> Planned:

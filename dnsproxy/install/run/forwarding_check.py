@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
-import trio
-
+from dnsproxy.cluster_dns.exchange import Patience, ask_together
 from dnsproxy.cluster_dns.probe_results import MOST_ZONES, Outcome
-from dnsproxy.cluster_dns.probing import Patience, ask_once
+from dnsproxy.cluster_dns.probing import ask_once
 from dnsproxy.dns import names
 from dnsproxy.dns.wire import Rcode, Type, plain_query
 from dnsproxy.install.run.lasting import look_until_good
@@ -52,17 +52,10 @@ async def _compare(zone: str, dnsproxy: Sequence[Endpoint], cluster_dns: Sequenc
     return ""
 
 
-async def _ask(endpoint: Endpoint, zone: str, *, times: int) -> list[Outcome]:
+async def _ask(endpoint: Endpoint, zone: str, *, times: int) -> tuple[Outcome, ...]:
     """The outcomes of as many queries at the same time, each from a socket of its own."""
-    outcomes: list[Outcome] = []
-
-    async def collect(query: bytes) -> None:
-        outcomes.append(await ask_once(endpoint, query, _PATIENTLY))
-
-    async with trio.open_nursery() as nursery:
-        for _ in range(times):
-            nursery.start_soon(collect, secrets.token_bytes(2) + _question(zone))
-    return outcomes
+    queries = [secrets.token_bytes(2) + _question(zone) for _ in range(times)]
+    return await ask_together(partial(ask_once, endpoint, patience=_PATIENTLY), queries)
 
 
 def _question(zone: str) -> bytes:

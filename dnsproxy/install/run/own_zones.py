@@ -36,9 +36,7 @@ class ZonesReader:
         """The zones of these pods. Never raises."""
         answers = await self._documents.read(pods)
         zones = {zone for document in answers.documents.values() for zone in document.zones}
-        doubts = [f"{pod}: {doubt}" for pod, one in answers.documents.items() if (doubt := _doubt(one))]
-        doubt = answers.doubt or next(iter(sorted(doubts)), "")
-        return OwnZones(tuple(sorted(zones)), len(answers.documents), doubt)
+        return OwnZones(tuple(sorted(zones)), len(answers.documents), answers.find_doubt(_doubt))
 
 
 def _doubt(document: ZonesDocument) -> str:

@@ -6,23 +6,28 @@ so; it never hides what is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnsproxy.cluster_dns.found import Found, ServiceRef
-from dnsproxy.cluster_dns.method_choice import choose_method
+from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.probe_results import places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client, read_own_addresses, read_own_pods
 from dnsproxy.cluster_dns.traces import Trace, find_traces
+from dnsproxy.dns.rewrite_probe import domain_of
 from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.coverage import Coverage, judge_coverage, serves_every_name
 from dnsproxy.install.change.drift import find_drift
-from dnsproxy.install.change.planning import plan_found
+from dnsproxy.install.change.planning import plan_apply, plan_found
 from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.install.change.rewrite_choice import LiveRewrites
+from dnsproxy.install.change.rewrite_coverage import RewriteCoverage, find_rewrite_coverage
 from dnsproxy.install.report.verdict import StatusReport
 from dnsproxy.install.run.live_hostnames import read_coverage
+from dnsproxy.install.run.own_rewrites import RewritesReader
 from dnsproxy.install.run.result_event import read_last_event
+from dnsproxy.install.run.service_lookup import look_up_services
 from dnsproxy.install.run.steering_reading import read_steering
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.endpoints import Endpoint
@@ -54,20 +59,25 @@ async def read_status(request: StatusRequest) -> StatusReport:
         traces = find_traces(found)
         own = await read_own_addresses(client, request.own)
         coverage = await _read_coverage(client, request, found, traces)
+        live = await _read_names(client, request, found, traces)
         event = await read_last_event(client, (request.where.namespace, request.own.namespace))
         steering = await read_steering(client, request.own)
     installed = tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))
     loaded = await ask_all((request.dns,) if request.dns else places_to_ask(found), zones_to_ask(traces))
     # One zone is enough: dnsproxy answers in all zones alike.
     answers = await ask_all(request.addresses or installed or own, (".",))
-    drift = find_drift(found, traces, own=own, named=request.addresses) if found.complete else None
-    own_parts = drift, coverage, event, steering.document, steering.unknown
+    drift = None
+    if found.complete:
+        drift = find_drift(found, traces, own=own, named=request.addresses, live=live, within=request.zones)
+    names = _compare_names(found, traces, live, request.zones) if live else None
+    own_parts = drift, coverage, event, steering.document, steering.unknown, names
     return StatusReport(found, choose_method(found), traces, loaded, answers, *own_parts)
 
 
 async def _read_coverage(
     client: ApiClient, request: StatusRequest, found: Found, traces: tuple[Trace, ...]
 ) -> Coverage:
+    traces = tuple(trace for trace in traces if trace.method is not Method.OVERRIDE_REWRITES)
     served = [zone for trace in traces for zone in trace.zones]
     if not traces or serves_every_name(served):
         return Coverage()
@@ -77,6 +87,32 @@ async def _read_coverage(
     return (
         coverage if chosen or not coverage.zones else judge_coverage(coverage, _zones_planned(found, traces, coverage))
     )
+
+
+async def _read_names(
+    client: ApiClient, request: StatusRequest, found: Found, traces: tuple[Trace, ...]
+) -> LiveRewrites | None:
+    """The names of dnsproxy's table; None if there are no rewrite lines to compare them with."""
+    lines = [trace.rewrites for trace in traces if trace.rewrites]
+    if not lines:
+        return None
+    pods = (request.admin,) if request.admin else await read_own_pods(client, request.own)
+    live = await RewritesReader().read(pods)
+    services = {one.service for one in (*live.names, *(row for line in lines for row in line.rewrites)) if one.service}
+    places = (request.dns,) if request.dns else places_to_ask(found)
+    looked_up = await look_up_services(places, services, domain_of(lines[0].marker))
+    return replace(live, absent=looked_up.absent)
+
+
+def _compare_names(
+    found: Found, traces: tuple[Trace, ...], live: LiveRewrites, zones: tuple[str, ...]
+) -> RewriteCoverage:
+    standing = [row for trace in traces if trace.rewrites for row in trace.rewrites.rewrites]
+    try:
+        planned = plan_apply(found, choose_method(found, Method.OVERRIDE_REWRITES), Wanted((), zones, live)).rewrites
+    except ChangeRefused:
+        planned = None
+    return find_rewrite_coverage(standing, planned, live)
 
 
 def _zones_planned(found: Found, traces: tuple[Trace, ...], coverage: Coverage) -> tuple[str, ...]:

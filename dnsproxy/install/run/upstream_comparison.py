@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from dnsproxy.cluster_dns.exchange import Patience
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.original_upstreams import ACCEPT, UpstreamCheck, check_upstreams, find_original
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask
-from dnsproxy.cluster_dns.probing import Patience, ask_all
+from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run.applying import Planned
@@ -31,7 +32,8 @@ async def compare_upstreams(planned: Planned, request: InstallRequest, *, dns: E
 
     `dns`: the address of the cluster's DNS; None: that of its Service.
     """
-    if planned.wanted is None:
+    if planned.wanted is None or planned.wanted.rewrites is not None:
+        # With rewrite lines, no query comes to dnsproxy.
         return ""
     zones, addresses = planned.edits.zones, planned.wanted.addresses
     check, asked = await _check(planned.found, zones, addresses)

@@ -11,8 +11,9 @@ from typing import Final
 
 import trio
 
+from dnsproxy.cluster_dns.exchange import Patience
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
-from dnsproxy.cluster_dns.probing import Patience, ask_all
+from dnsproxy.cluster_dns.probing import ask_all
 from sidecar.values.endpoints import Endpoint
 
 PAUSE_SECONDS: Final = 1.0

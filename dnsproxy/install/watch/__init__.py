@@ -1,4 +1,4 @@
 """`dnsproxy install --watch`: keeps the stanza in the cluster's DNS when another program overwrites it.
 
-Pure but for followers.py, program.py, watcher.py and zone_follower.py.
+Pure but for followers.py, pod_follower.py, program.py and watcher.py.
 """

@@ -24,8 +24,8 @@ HELD_HEARTBEAT: Final = 30.0
 """Seconds between looks while writes are held back: another watcher may have put the stanza in place."""
 HEARTBEAT: Final = 120.0
 """Seconds between looks without changes, for objects that are not followed, such as all Ingresses."""
-GROWTH_GAP: Final = 5.0
-"""Minimum seconds between two writes that only add zones: CoreDNS reloads after each."""
+FOLLOW_GAP: Final = 5.0
+"""Minimum seconds between two writes that only follow dnsproxy's table: CoreDNS reloads after each."""
 _SPREAD: Final = 0.2
 
 
@@ -78,8 +78,8 @@ class Drifted:
     wanted: str
     uid: str = ""
     """As above."""
-    grows: bool = False
-    """Whether the stanza stands as it was written, and only lacks zones: no other writer has undone it."""
+    follows: bool = False
+    """Whether the stanza stands as it was written, and only lacks zones or names: no other writer has undone it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,8 @@ class WatchState:
     backoff: Backoff = field(default_factory=Backoff)
     failures: int = 0
     """Failures in a row."""
-    grown_at: float = -inf
-    """When zones were last added."""
+    followed_at: float = -inf
+    """When a write last followed dnsproxy's table."""
     repairs: int = 0
     """Writes after the first, so far."""
     undone: int = 0
@@ -175,8 +175,8 @@ def watch_step(state: WatchState, event: Event, now: float, draw: float) -> tupl
         case Tick():
             due = state.running is None and now >= state.look_at
             return (_begin(state, Action.LOOK), Action.LOOK) if due else (state, None)
-        case Drifted(wanted, uid, grows):
-            return _drift(_renew(state, uid, now), wanted, now, draw, grows=grows)
+        case Drifted(wanted, uid, follows):
+            return _drift(_renew(state, uid, now), wanted, now, draw, follows=follows)
         case _:
             return _settle(_end(state, event, now, draw), now, draw), None
 
@@ -209,14 +209,16 @@ def _renew(state: WatchState, uid: str, now: float) -> WatchState:
     return replace(state, uid=uid, renewed_at=now, backoff=Backoff(), hold_until=-inf, undone=undone)
 
 
-def _drift(state: WatchState, wanted: str, now: float, draw: float, *, grows: bool) -> tuple[WatchState, Action | None]:
-    if grows:
-        if now < state.grown_at + GROWTH_GAP:
-            later = state.grown_at + GROWTH_GAP
+def _drift(
+    state: WatchState, wanted: str, now: float, draw: float, *, follows: bool
+) -> tuple[WatchState, Action | None]:
+    if follows:
+        if now < state.followed_at + FOLLOW_GAP:
+            later = state.followed_at + FOLLOW_GAP
             return _settle(replace(state, running=None, looked_at=now, look_at=later), now, draw), None
-        state = replace(state, grown_at=now)
+        state = replace(state, followed_at=now)
     backoff, hold, undone = state.backoff, state.hold_until, state.undone
-    if state.backoff.stands_since is not None and not grows:
+    if state.backoff.stands_since is not None and not follows:
         # Whatever the cause, repeated writes become rarer.
         backoff = lost(state.backoff, now)
         hold = max(hold, now + wait_of(backoff) * (1 + _SPREAD * draw)) if wait_of(backoff) else hold

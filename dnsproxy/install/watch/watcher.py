@@ -17,16 +17,19 @@ import trio
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.corefile.rewrite_lines import MOST
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import Entry
 from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.install.change.rewrite_choice import ADVICE
+from dnsproxy.install.change.rewrite_coverage import count_left_out, describe_rewrites
 from dnsproxy.install.report import event_reasons
 from dnsproxy.install.run.applying import Changed, Planned, plan_survey, try_planned, write
 from dnsproxy.install.run.live_hostnames import read_coverage
-from dnsproxy.install.run.own_zones import ZonesReader
-from dnsproxy.install.run.survey import InstallRequest, Survey, survey
+from dnsproxy.install.run.survey import InstallRequest, Readers, Survey, survey
 from dnsproxy.install.run.upstream_comparison import compare_upstreams
 from dnsproxy.install.watch.followers import Followers
+from dnsproxy.install.watch.pod_follower import PodFollower
 from dnsproxy.install.watch.state_machine import (
     Action,
     Cause,
@@ -44,8 +47,8 @@ from dnsproxy.install.watch.state_machine import (
     Written,
     watch_step,
 )
+from dnsproxy.install.watch.table_news import Aim, learn_names, names_in, only_follows
 from dnsproxy.install.watch.watcher_status import WatchStatus
-from dnsproxy.install.watch.zone_follower import ZoneFollower
 from sidecar.kubernetes.events.event import About, Reason
 from sidecar.kubernetes.events.recorder import EventRecorder
 from sidecar.kubernetes.http import ApiClient
@@ -59,6 +62,17 @@ _LONGEST_PAUSE: Final = 15.0
 longest."""
 
 _WARNINGS: Final = frozenset([Standing.UNDONE, Standing.REFUSED, Standing.UNKNOWN])
+
+_WRITTEN: Final = {
+    Cause.FIRST: "the rewrite lines were written",
+    Cause.UNDONE: "the rewrite lines were missing or changed, and were written again",
+    Cause.MOVED: "the rewrite lines follow dnsproxy's table",
+}
+_REASONS: Final[dict[Cause, Reason]] = {
+    Cause.FIRST: event_reasons.INSTALLED,
+    Cause.UNDONE: event_reasons.REPAIRED,
+    Cause.MOVED: event_reasons.MOVED,
+}
 
 log = structlog.get_logger("dnsproxy.install")
 
@@ -80,8 +94,10 @@ class Watcher:
         self._planned: Planned | None = None
         self._tried: list[tuple[str, tuple[Entry, ...]]] = []
         self._compared = ""
-        self._reader = ZonesReader()
-        self._zones = ZoneFollower(self._reader, self._on_change)
+        self._readers = Readers()
+        zones, names = self._readers.zones.read, self._readers.rewrites.read
+        self._zones = PodFollower(zones, lambda said, known: known.union(said.zones), self._on_change, what="zones")
+        self._names = PodFollower(names, learn_names, self._on_change, what="names")
         self._wake = trio.Event()
         self._stands = trio.Event()
 
@@ -91,6 +107,7 @@ class Watcher:
             followers = Followers(self._client, nursery, self._on_change)
             nursery.start_soon(self._recorder.run)
             nursery.start_soon(self._zones.run)
+            nursery.start_soon(self._names.run)
             if self._seconds:
                 nursery.start_soon(self._check_loaded)
             while True:
@@ -119,9 +136,10 @@ class Watcher:
 
     async def _look(self, followers: Followers) -> Event:
         try:
-            seen = await survey(self._client, self._request, self._reader)
+            seen = await survey(self._client, self._request, self._readers)
             followers.want(seen.asked)
-            self._zones.follow(seen.followed_pods, seen.named)
+            self._zones.follow(() if seen.rewrites else seen.followed_pods, frozenset(seen.named))
+            self._names.follow(seen.followed_pods if seen.rewrites else (), names_in(seen.rewrites))
             self._about = _about(seen) or self._own
             planned = plan_survey(seen, self._request)
             await self._try(planned)
@@ -133,14 +151,28 @@ class Watcher:
         self._status.look_time = time.time()
         self._status.target = str(planned.choice.target or "")
         self._status.zones = ", ".join(planned.edits.zones) + (f" (from {seen.zones_from})" if seen.zones_from else "")
+        self._note_names(planned, seen)
         await self._compare_zones(planned)
         before, self._planned = self._planned, planned
         if before is None:
             _log_plan(planned)
         uid = self._about.uid if self._about else ""
+        aim = _aim_of(planned)
         if not planned.edits.changed:
-            return InPlace(_wanted(planned), uid)
-        return Drifted(_wanted(planned), uid, grows=before is not None and _grows(before, planned))
+            return InPlace(str(aim), uid)
+        traces = find_traces(planned.found)
+        return Drifted(str(aim), uid, follows=before is not None and only_follows(_aim_of(before), aim, traces))
+
+    def _note_names(self, planned: Planned, seen: Survey) -> None:
+        """Show how many names are rewritten, and log when there are too many."""
+        chosen, live, before = planned.edits.rewrites, seen.rewrites, self._status.left_out
+        if chosen is None or live is None:
+            self._status.names, self._status.left_out = "", 0
+            return
+        self._status.names = describe_rewrites(chosen, live)
+        self._status.left_out = count_left_out(chosen, live)
+        if self._status.left_out != before:
+            log.warning("names left out", count=self._status.left_out, most=MOST, advice=ADVICE)
 
     async def _compare_zones(self, planned: Planned) -> None:
         """Zones that a user named stay as they are, so the hostnames outside them are reported."""
@@ -206,7 +238,9 @@ class Watcher:
 
     def _record_written(self, cause: Cause) -> None:
         where, planned = self._status.target, self._planned
-        if cause is Cause.FIRST:
+        if planned is not None and planned.edits.rewrites is not None:
+            self._record(_REASONS[cause], f"{_WRITTEN[cause]}: {self._status.names}: {where}")
+        elif cause is Cause.FIRST:
             self._record(event_reasons.INSTALLED, f"the stanza was written: {where}")
         elif cause is Cause.UNDONE:
             self._record(event_reasons.REPAIRED, f"the stanza was missing or changed, and was written again: {where}")
@@ -266,18 +300,10 @@ def _read(asked: Sequence[ProbeResult]) -> bool | None:
     return states == {Presence.YES} if states else None
 
 
-def _grows(before: Planned, planned: Planned) -> bool:
-    """Whether the stanza stands as planned before, and only zones are to be added."""
-    zones, wanted = set(before.edits.zones), planned.wanted
-    standing = {zone.removesuffix(".") for trace in find_traces(planned.found) for zone in trace.zones}
-    same = before.wanted is not None and wanted is not None and before.wanted.addresses == wanted.addresses
-    return same and before.choice.target == planned.choice.target and standing == zones < set(planned.edits.zones)
-
-
-def _wanted(planned: Planned) -> str:
-    wanted = planned.wanted
-    addresses = wanted.addresses if wanted else ()
-    return f"{planned.choice.target}: {' '.join(map(str, addresses))} for {' '.join(planned.edits.zones)}"
+def _aim_of(planned: Planned) -> Aim:
+    edits, wanted = planned.edits, planned.wanted
+    rewrites = frozenset(edits.rewrites.rewrites) if edits.rewrites else None
+    return Aim(str(planned.choice.target), wanted.addresses if wanted else (), edits.zones, rewrites)
 
 
 def _about(seen: Survey) -> About | None:

@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from dnsproxy.corefile.model import listed
 from dnsproxy.install.change.coverage import Coverage
+from dnsproxy.install.change.rewrite_choice import ADVICE
 from dnsproxy.install.watch.state_machine import Standing, WatchState
 from sidecar.admin.page.document import Fact, Frame, Level, document, facts, section
 
@@ -28,6 +29,10 @@ class WatchStatus:
     """The place of the stanza."""
     zones: str = ""
     """The zones of the stanza, and where they come from."""
+    names: str = ""
+    """For rewrite lines: how many names are rewritten; empty for a stanza."""
+    left_out: int = 0
+    """For rewrite lines: names that are left out because there are too many."""
     coverage: Coverage = field(default_factory=Coverage)
     """The hostnames of the running dnsproxy outside the zones, if a user named both."""
     loaded: bool | None = None
@@ -87,6 +92,11 @@ class WatchCollector(Collector):
             value=float(bool(status.loaded)),
         )
         yield GaugeMetricFamily(
+            "dnsproxy_install_names_left_out",
+            "Names that get no rewrite line because there are too many; 0 for a stanza.",
+            value=status.left_out,
+        )
+        yield GaugeMetricFamily(
             "dnsproxy_install_look_timestamp_seconds",
             "The time of the last look at the cluster, in seconds since the epoch; 0: never.",
             value=status.look_time or 0,
@@ -99,7 +109,7 @@ def stanza_facts(status: WatchStatus) -> list[Fact]:
     return [
         Fact("State", status.describe()),
         Fact("Where", status.target or "unknown"),
-        Fact("Zones", status.zones or "unknown"),
+        _covered(status),
         *_outside(status.coverage),
         Fact("Loaded", loaded if status.asks else "not asked", Level.OK if status.loaded else Level.PLAIN),
         Fact("Answers of the cluster's DNS", status.said or "none yet"),
@@ -116,6 +126,13 @@ def format_page(status: WatchStatus) -> str:
     return document(
         frame, title="The stanza", path="./", body=section("State", facts(stanza_facts(status)), key="stanza")
     )
+
+
+def _covered(status: WatchStatus) -> Fact:
+    if not status.names:
+        return Fact("Zones", status.zones or "unknown")
+    text = f"{status.names}; {ADVICE}" if status.left_out else status.names
+    return Fact("Names", text, Level.WARN if status.left_out else Level.PLAIN)
 
 
 def _outside(coverage: Coverage) -> list[Fact]:

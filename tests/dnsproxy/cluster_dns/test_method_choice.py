@@ -8,10 +8,12 @@ import pytest
 
 from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.owner import Form
+from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.corefile.model import Scope
 from tests.kit.manifest_cluster import NAMES, Manifest, discover, manifests, pick
 
 IMPORT, COREFILE, STUB_DOMAINS, PRINT = Method.IMPORT, Method.COREFILE, Method.STUB_DOMAINS, Method.PRINT
+REWRITES = Method.OVERRIDE_REWRITES
 
 
 def choose(objects: list[Manifest]) -> Choice:
@@ -28,7 +30,7 @@ def said(choice: Choice) -> str:
         ("aks", IMPORT, "switchback.server in ConfigMap kube-system/coredns-custom", None, True),
         ("coredns-chart", PRINT, None, Form.HELM_VALUES, False),
         ("coreweave", IMPORT, "switchback.include in ConfigMap kube-system/node-local-dns-overrides", None, False),
-        ("cozystack", PRINT, None, Form.HELM_VALUES, False),
+        ("cozystack", REWRITES, "switchback.override in ConfigMap kube-system/coredns-custom", None, False),
         ("doks", IMPORT, "switchback.server in ConfigMap kube-system/coredns-custom", None, True),
         ("eks-addon", PRINT, None, Form.EKS_ADDON, False),
         ("eks-self-managed", COREFILE, "Corefile in ConfigMap kube-system/coredns", None, False),
@@ -61,7 +63,8 @@ def test_each_distribution_gets_the_method_that_stays(
     assert choice.method is method
     assert (str(choice.target) if choice.target else None, choice.form) == (target, form)
     assert choice.needs_zones is needs_zones
-    assert (choice.hook is not None) is (method is IMPORT)
+    assert (choice.hook is not None) is (method in (IMPORT, REWRITES))
+    assert choice.domain == ("cluster.local" if method is REWRITES else "")
     assert choice.why
 
 
@@ -76,11 +79,9 @@ def test_every_cluster_of_the_corpus_is_in_the_table() -> None:
         ("aks", "zones have to be named: a server block for . is there already"),
         ("aks", "the method corefile could serve every zone, but the addon manager undoes edits"),
         ("kapsule", "the method corefile could serve every zone, and the addon manager creates it if"),
-        (
-            "cozystack",
-            "import /etc/coredns/custom/*.override (line 18) would have no effect: the import comes after a forward",
-        ),
-        ("cozystack", "before it the file would fit"),
+        ("cozystack", "coredns-custom after its forward, where rewrite lines still work; a Flux HelmRelease owns"),
+        ("cozystack", "CoreDNS answers at most 500 names with the ClusterIPs of their Services"),
+        ("cozystack", "the owner can lift that limit: put the import before the forward, or take"),
         ("eks-addon", "unless the add-on was deleted with --preserve"),
         ("gke", "a stub domain has no fallback"),
         ("k3s", "coredns-custom, which is to be created"),
@@ -213,6 +214,12 @@ def test_the_owner_of_the_workload_counts_where_the_config_map_has_none() -> Non
             "the import comes after a forward that takes every query; before it the file would fit",
         ),
         ("cozystack", COREFILE, COREFILE, "Flux renders it again"),
+        ("cozystack", PRINT, PRINT, "a Flux HelmRelease owns ConfigMap kube-system/coredns"),
+        ("k3s", REWRITES, REWRITES, "after its forward, where rewrite lines still work; k3s owns the Corefile"),
+        ("k3s-2025", REWRITES, REWRITES, "imports /etc/coredns/custom/*.override from ConfigMap"),
+        ("kubeadm", REWRITES, None, "Deployment kube-system/coredns has no import of files in its server block of ."),
+        ("gke", REWRITES, None, "no Corefile of DaemonSet kube-system/node-local-dns was found whose block"),
+        ("gke-kube-dns", REWRITES, None, "no Corefile of Deployment kube-system/kube-dns was found whose block"),
         ("gke", COREFILE, COREFILE, "ConfigMap kube-system/node-local-dns has the Corefile"),
         ("gke-kube-dns", COREFILE, None, "no Corefile of Deployment kube-system/kube-dns was found"),
         ("kubeadm", STUB_DOMAINS, None, "reads no stub domains"),
@@ -227,7 +234,7 @@ def test_a_method_that_a_person_wants_is_taken_where_it_can_work(
     choice = choose_method(discover(manifests(name)), wanted)
     assert words in choice.why
     assert choice.method is method
-    assert (choice.target is not None) is (method in (COREFILE, IMPORT, STUB_DOMAINS))
+    assert (choice.target is not None) is (method in (COREFILE, IMPORT, STUB_DOMAINS, REWRITES))
     assert (choice.form is not None) is (method is PRINT)
 
 
@@ -237,6 +244,52 @@ def test_a_wanted_method_that_is_the_fitting_one_is_the_same_choice(wanted: Meth
         fitting = choose_method(discover(manifests(name)))
         if fitting.method is wanted:
             assert choose_method(discover(manifests(name)), wanted) == fitting
+
+
+def cozystack(old: str, new: str) -> list[Manifest]:
+    """The cluster of a tenant with another Corefile."""
+    objects = manifests("cozystack")
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    assert old in data["Corefile"]
+    data["Corefile"] = data["Corefile"].replace(old, new)
+    return objects
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("cache 30", "autopath @kubernetes\n cache 30", "its plugin autopath (line 14) answers names"),
+        ("kubernetes cluster.local", "k8s_external cluster.local", "has no plugin kubernetes"),
+        ("pods insecure", "namespaces default", "serves only some Services (namespaces)"),
+    ],
+)
+def test_where_rewrite_lines_do_not_work_the_text_is_printed_and_says_why(old: str, new: str, words: str) -> None:
+    choice = choose(cozystack(old, new))
+    assert (choice.method, choice.form) == (PRINT, Form.HELM_VALUES)
+    late = "rewrite lines in a file for import /etc/coredns/custom/*.override would not work either: "
+    assert any(text.startswith(late) and words in text for text in choice.what_else)
+
+
+def test_an_owner_who_was_given_the_stanza_is_given_it_again() -> None:
+    choice = choose(cozystack("    forward .", f"    {BEGIN}\n    forward . 10.96.0.53\n    {END}\n    forward ."))
+    assert choice.method is PRINT
+    assert "would not work either" not in said(choice)
+
+
+def test_a_hook_before_the_forward_takes_the_stanza() -> None:
+    early = cozystack("    forward .", "    import /etc/coredns/custom/*.override\n    forward .")
+    assert choose(early).method is IMPORT
+
+
+def test_an_immutable_corefile_with_a_late_hook_gets_rewrite_lines() -> None:
+    objects = cozystack("errors", "errors")
+    pick(objects, "ConfigMap", "coredns")["metadata"] = {"name": "coredns", "namespace": "kube-system"}
+    pick(objects, "Deployment", "coredns")["metadata"] = {"name": "coredns", "namespace": "kube-system"}
+    assert choose(objects).method is COREFILE
+    pick(objects, "ConfigMap", "coredns")["immutable"] = True
+    choice = choose(objects)
+    assert choice.method is REWRITES
+    assert choice.why.endswith("where rewrite lines still work")
 
 
 def test_where_nothing_is_known_nothing_is_chosen_and_the_faults_say_why() -> None:

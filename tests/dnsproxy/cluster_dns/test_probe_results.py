@@ -6,6 +6,7 @@ import pytest
 
 from dnsproxy.cluster_dns.probe_results import MOST_ZONES, Outcome, Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.corefile.rewrite_lines import format_rewrites
 from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.cluster_dns.test_traces import custom, marked
 from tests.dnsproxy.corefile.shapes import installed
@@ -45,6 +46,8 @@ def test_the_outcomes_of_a_server_are_one_state(outcomes: tuple[Outcome, ...], s
 
 def test_outcomes_are_counted() -> None:
     assert probed(OURS, OTHER, OTHER, SILENT).said == "2 of 4 NXDOMAIN, 1 of 4 dnsproxy, 1 of 4 no answer"
+    assert probed(Outcome(ours=True, by="rewritten", rcode=0), OTHER).said == "1 of 2 rewritten, 1 of 2 NXDOMAIN"
+    assert probed(Outcome(rcode=3, fault="no address")).said == "1 of 1 no address"
     assert probed(Outcome(rcode=11)).said == "1 of 1 RCODE 11"
 
 
@@ -75,3 +78,10 @@ def test_the_zones_that_are_installed_are_asked_for() -> None:
     keys = " ".join(f"z{number}.example.org" for number in range(9))
     found = discover(custom("k3s", switchback_server=marked(f"{keys} {{", "  forward . 10.96.0.53", "}")))
     assert len(zones_to_ask(find_traces(found))) == MOST_ZONES
+
+
+def test_rewrite_lines_are_asked_for_by_their_marker() -> None:
+    lines = format_rewrites([], "cluster.local")
+    traces = find_traces(discover(custom("cozystack", switchback_override=marked(*lines))))
+    (zone,) = zones_to_ask(traces)
+    assert zone.endswith("._switchback-rewrites.cluster.local")

@@ -8,8 +8,9 @@ import pytest
 
 from dnsproxy.answers.decide import Answer, decide
 from dnsproxy.answers.table import HostTable
+from dnsproxy.cluster_dns.exchange import Patience
 from dnsproxy.cluster_dns.probe_results import Presence
-from dnsproxy.cluster_dns.probing import Patience, ask, ask_all
+from dnsproxy.cluster_dns.probing import ask, ask_all
 from dnsproxy.dns import probe
 from sidecar.values.endpoints import Endpoint
 from tests.kit import upstream_replies

@@ -9,6 +9,8 @@ import pytest
 from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.traces import ANNOTATION, Trace, find_traces
 from dnsproxy.corefile.markers import BEGIN, END
+from dnsproxy.corefile.rewrite_lines import Rewrite, format_rewrites
+from dnsproxy.dns.names import Reach
 from tests.dnsproxy.corefile.shapes import installed
 from tests.kit.manifest_cluster import NAMES, Manifest, discover, manifests, pick
 
@@ -108,6 +110,42 @@ def test_a_damaged_file_of_ours_is_told_with_its_fault() -> None:
     assert "never closed" in trace.fault
     (trace,) = traces(custom("k3s", switchback_server=marked()))
     assert trace.fault == "it has no address of dnsproxy"
+
+
+LINES = format_rewrites([Rewrite("app.example.org", Reach.NAME, "switchback/relay")], "cluster.local")
+
+
+def test_rewrite_lines_of_ours_are_found() -> None:
+    (trace,) = traces(custom("cozystack", switchback_override=marked(*LINES), other_override="rewrite name a. b.\n"))
+    assert seen(trace) == (
+        "override-rewrites",
+        "switchback.override in ConfigMap kube-system/coredns-custom",
+        (),
+        (),
+        "",
+    )
+    assert trace.rewrites is not None
+    assert trace.rewrites.rewrites == (Rewrite("app.example.org", Reach.NAME, "switchback/relay"),)
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        (LINES[:-1], "it has 0 rewrite lines that answer a probe, not one"),
+        ((*LINES, "rewrite name a.example.org b.example.org"), "line 4: 'rewrite name a.example.org b.example.org'"),
+        ((*LINES, "log"), "line 4: 'log' is not a line that dnsproxy writes"),
+    ],
+    ids=["no probe", "another rewrite", "another plugin"],
+)
+def test_rewrite_lines_that_were_edited_are_a_fault(lines: tuple[str, ...], fault: str) -> None:
+    (trace,) = traces(custom("cozystack", switchback_override=marked(*lines)))
+    assert (trace.method, trace.rewrites) == (Method.OVERRIDE_REWRITES, None)
+    assert fault in trace.fault
+
+
+def test_a_forward_of_ours_beside_a_rewrite_counts_as_the_stanza() -> None:
+    (trace,) = traces(custom("k3s-2025", switchback_override=marked("forward . 10.96.0.53", *LINES)))
+    assert (trace.method, trace.zones) == (Method.IMPORT, (".",))
 
 
 def with_stubs(annotation: str | None, stub_domains: str) -> list[Manifest]:

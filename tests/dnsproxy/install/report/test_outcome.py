@@ -110,6 +110,8 @@ def test_who_does_not_want_to_wait_is_told_so() -> None:
             1,
             "nothing has Switchback's markers, and the cluster's DNS still asks dnsproxy",
         ),
+        (NOTHING, [asked(OTHER)], {"does": "rewrites"}, 0, "removed, and the cluster's DNS no longer rewrites"),
+        (NOTHING, [asked(OURS)], {"does": "rewrites"}, 1, "removed, and the cluster's DNS still rewrites: a"),
         (NOTHING, [asked(SILENT)], {}, 3, "removed; whether it is still loaded is unknown"),
         (NOTHING, [], {}, 3, "removed; whether it is still loaded is unknown"),
         (NOTHING, [], {"asked": False}, 0, "removed; whether it is still loaded was not checked"),
@@ -124,7 +126,7 @@ def test_who_does_not_want_to_wait_is_told_so() -> None:
     ],
 )
 def test_an_uninstall_is_done_when_nobody_asks_dnsproxy_any_more(
-    edits: Edits, loaded: Sequence[ProbeResult], options: dict[str, bool], status: int, text: str
+    edits: Edits, loaded: Sequence[ProbeResult], options: dict[str, Any], status: int, text: str
 ) -> None:
     verdict = judge_uninstall(edits, loaded, **{**WROTE, **options})
     assert verdict.status == status

@@ -154,6 +154,7 @@ def test_the_document_of_an_installed_cluster() -> None:
             "zones": ["."],
             "addresses": ["10.96.0.53:53"],
             "fault": "",
+            "names": [],
         }
     ]
     assert document["loaded"] == [

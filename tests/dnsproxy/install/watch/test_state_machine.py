@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.install.watch.state_machine import (
+    FOLLOW_GAP,
     GAP,
-    GROWTH_GAP,
     HEARTBEAT,
     HELD_GAP,
     HELD_HEARTBEAT,
@@ -230,15 +230,15 @@ def test_zones_that_are_added_are_written_at_once_and_then_some_seconds_apart_an
     now, state, writes = NOW, LOOKING, []
     for number in range(60):
         looking = replace(state, running=Action.LOOK)
-        state, action = watch_step(looking, Drifted(f"{number}", grows=True), now, 0.5)
+        state, action = watch_step(looking, Drifted(f"{number}", follows=True), now, 0.5)
         if action is Action.WRITE:
             writes.append(now)
             state, _ = watch_step(state, Written(), now, 0.5)
             state, _ = watch_step(replace(state, running=Action.LOOK), InPlace(f"{number}"), now, 0.5)
         else:
-            assert state.look_at == writes[-1] + GROWTH_GAP
+            assert state.look_at == writes[-1] + FOLLOW_GAP
         assert state.standing is not Standing.UNDONE
         now += 1
     assert writes[0] == NOW
-    assert [after - before for before, after in pairwise(writes)] == [GROWTH_GAP] * 11
+    assert [after - before for before, after in pairwise(writes)] == [FOLLOW_GAP] * 11
     assert (state.undone, state.held) == (0, 0)

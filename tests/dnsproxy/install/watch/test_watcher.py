@@ -19,8 +19,9 @@ import pytest
 import structlog
 import trio.testing
 
+from dnsproxy.cluster_dns.exchange import Patience
 from dnsproxy.cluster_dns.probe_results import ProbeResult
-from dnsproxy.cluster_dns.probing import Patience, ask_all
+from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.install.run.survey import InstallRequest
 from dnsproxy.install.watch.state_machine import HELD_HEARTBEAT, Standing
 from dnsproxy.install.watch.watcher import Watcher
