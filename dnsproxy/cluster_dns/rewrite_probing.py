@@ -1,7 +1,8 @@
 """Probing of rewrite lines: whether a DNS server has exactly these lines, and what it answers for a Service.
 
 The law: a server has the lines if it answers their probe (dns/rewrite_probe.py) with the addresses that it has itself
-for the Service to which the probe is rewritten. A server that does not answer says nothing.
+for the Service to which the probe is rewritten, and the probe of no lines otherwise. A server that does not answer says
+nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 from dnsproxy.cluster_dns.exchange import NoReply, Patience, ask_together, exchange
 from dnsproxy.cluster_dns.probe_results import Outcome
 from dnsproxy.dns.addresses import parse_address_reply
-from dnsproxy.dns.rewrite_probe import NONCE_DIGITS, REFERENCE, domain_of, format_address_query
+from dnsproxy.dns.rewrite_probe import NONCE_DIGITS, REFERENCE, domain_of, format_address_query, format_marker
 from dnsproxy.dns.wire import Rcode, Type, rcode_of
 from sidecar.values.endpoints import Endpoint
 
@@ -60,12 +61,14 @@ async def ask_marker(endpoint: Endpoint, marker: str, patience: Patience) -> tup
     there = await resolve(endpoint, reference, patience)
     if not there.addresses:
         return (Outcome(rcode=there.rcode, fault=there.fault or f"no address for {reference}"),)
+    control = await resolve(endpoint, _probe(format_marker(_nonce(), domain_of(marker))), patience)
+    if control.addresses & there.addresses:
+        return (Outcome(rcode=control.rcode, fault=f"the address of {reference} for every name"),)
     # One family is enough, and a cluster may have either.
     is_ipv4 = any(map(_is_ipv4, there.addresses))
     expected = frozenset(one for one in there.addresses if _is_ipv4(one) is is_ipv4)
-    names = [f"{secrets.token_hex(NONCE_DIGITS // 2)}.{marker.removesuffix('.')}" for _ in range(patience.times)]
     rtype = Type.A if is_ipv4 else Type.AAAA
-    queries = [format_address_query(name, rtype, secrets.randbits(16)) for name in names]
+    queries = [format_address_query(_probe(marker), rtype, secrets.randbits(16)) for _ in range(patience.times)]
     return await ask_together(partial(_ask, endpoint, expected, patience), queries)
 
 
@@ -76,6 +79,14 @@ async def _ask(endpoint: Endpoint, expected: frozenset[str], patience: Patience,
     found = parse_address_reply(reply)
     ours = found is not None and frozenset(found.addresses) == expected
     return Outcome(ours=ours, by=_REWRITTEN, rcode=rcode_of(reply))
+
+
+def _probe(marker: str) -> str:
+    return f"{_nonce()}.{marker.removesuffix('.')}"
+
+
+def _nonce() -> str:
+    return secrets.token_hex(NONCE_DIGITS // 2)
 
 
 def _is_ipv4(address: str) -> bool:

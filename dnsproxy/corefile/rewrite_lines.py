@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -176,6 +176,6 @@ def _unknown(directive: Directive) -> CorefileError:
     return CorefileError(directive.line, f"{shown(text)} is not a line that dnsproxy writes")
 
 
-def hostnames_of(rewrites: Sequence[Rewrite]) -> tuple[str, ...]:
-    """The names that are rewritten to a Service, in order, each once."""
-    return tuple(dict.fromkeys(rewrite.hostname for rewrite in rewrites if rewrite.service))
+def hostnames_of(rewrites: Iterable[Rewrite]) -> tuple[str, ...]:
+    """The names that are rewritten to a Service, sorted."""
+    return tuple(sorted({rewrite.hostname for rewrite in rewrites if rewrite.service}))

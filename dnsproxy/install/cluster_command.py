@@ -21,7 +21,7 @@ from dnsproxy.cluster_dns.read import discover, load_client
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.config_map import format_diffs
 from dnsproxy.install.change.refusal import ChangeRefused
-from dnsproxy.install.change.rewrite_coverage import describe_rewrites
+from dnsproxy.install.change.rewrite_coverage import describe_rewrites, find_rewrite_coverage
 from dnsproxy.install.progress import Progress
 from dnsproxy.install.report import event_reasons
 from dnsproxy.install.report.outcome import RunReport, format_document, format_lines, judge_install, judge_uninstall
@@ -160,7 +160,11 @@ async def _status_report(found: Found, planned: Planned, loaded: tuple[ProbeResu
         # Its Service has ready pods; the ClusterIP may have no route from here.
         answers = tuple(one for one in answers if one.state is not Presence.SILENT)
     silent = loaded or tuple(ProbeResult(place, ".", ()) for place in places_to_ask(found))
-    return StatusReport(found, choose_method(found), find_traces(found), silent, answers)
+    traces = find_traces(found)
+    chosen, live = planned.edits.rewrites, planned.survey.rewrites if planned.survey else None
+    standing = [row for trace in traces if trace.rewrites for row in trace.rewrites.rewrites]
+    names = find_rewrite_coverage(standing, chosen, live) if live is not None else None
+    return StatusReport(found, choose_method(found), traces, silent, answers, names=names)
 
 
 async def _can_ask(found: Found, zones: Sequence[str], options: RunOptions) -> bool:

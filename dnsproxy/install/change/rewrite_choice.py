@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.corefile.rewrite_lines import MOST, Rewrite
+from dnsproxy.corefile.rewrite_lines import MOST, Rewrite, hostnames_of
 from dnsproxy.dns.names import Reach, is_within
 
 Refuse = Callable[[Rewrite], str]
@@ -60,8 +60,8 @@ class ChosenRewrites:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that are rewritten to a Service."""
-        return tuple(dict.fromkeys(one.hostname for one in self.rewrites if one.service))
+        """The names that are rewritten to a Service, sorted."""
+        return hostnames_of(self.rewrites)
 
 
 def choose_rewrites(

@@ -39,11 +39,10 @@ def find_rewrite_coverage(
 ) -> RewriteCoverage:
     """The comparison; `chosen` is what an install would write, None if it would be refused."""
     there, planned = set(standing), set(chosen.rewrites if chosen else standing)
-    written = hostnames_of([one for one in planned if one.service])
     return RewriteCoverage(
-        standing=len(hostnames_of([*there])),
-        missing=tuple(sorted(hostnames_of([*(planned - there)]))),
-        gone=tuple(sorted({one.hostname for one in there if one.service} - set(written))),
+        standing=len(hostnames_of(there)),
+        missing=hostnames_of(planned - there),
+        gone=tuple(sorted({*hostnames_of(there)} - {*hostnames_of(planned)})),
         beyond=count_left_out(chosen, live) if chosen else 0,
         plain=live.plain,
         refused=chosen.refused if chosen else (),

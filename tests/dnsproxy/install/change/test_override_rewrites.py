@@ -182,7 +182,7 @@ def test_a_name_of_another_file_is_left_to_it() -> None:
     objects = tenant(ouroboros_override="rewrite name app.example.org ingress.web.svc.cluster.local\n")
     edits = plan(objects, live(*NAMES, one_label("*.example.org")))
     assert edits.rewrites is not None
-    assert edits.rewrites.names == ("shop.example.net", "*.example.org")
+    assert edits.rewrites.names == ("*.example.org", "shop.example.net")
     # Its own line comes first (o before s), and without it the name would keep its own answer.
     assert name("app.example.org", "") in edits.rewrites.rewrites
 
