@@ -203,14 +203,15 @@ async def look(facts: Facts, paths: Paths, places: Places, progress: Progress) -
     probes = await dial_with_headers(targets, progress)
     progress("asking for dnsproxy")
     stanzas = dns.stanzas if dns else ()
-    zones = tuple(dict.fromkeys(zone for stanza in stanzas for zone in stanza.zones))[:_MOST_ZONES] or (".",)
+    markers = tuple(stanza.marker for stanza in stanzas if stanza.marker)
+    zones = tuple(dict.fromkeys(zone for stanza in stanzas for zone in stanza.zones))[:_MOST_ZONES]
     return replace(
         facts,
         probed=True,
         lookups=lookups.results,
         probes=probes.results,
         admin=(*facts.admin, *await _ask_admin_ports(places)),
-        loaded=await _check(cluster, zones),
+        loaded=await _check(cluster, (*markers, *zones) or (".",)),
         answers=await _check(_dnsproxy_endpoints(facts), (".",)),
         refusals=(*facts.refusals, *lookups.failures(*_LOOKING_UP), *probes.failures(*_DIALLING)),
     )

@@ -20,7 +20,7 @@ from dnsproxy.cluster_dns.original_upstreams import find_original
 from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.cluster_dns.probe_results import places_to_ask
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
-from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.reader import Reader
@@ -197,16 +197,19 @@ def make_dns(found: Found, own: Sequence[Endpoint]) -> ClusterDns:
         node_local=str(cache.server) if cache else "",
         node_local_addresses=cache.addresses if cache else (),
         node_local_passes_on=bool(cache and cache.passes_on),
-        stanzas=tuple(
-            Stanza(str(trace.target), trace.method.value, trace.zones, tuple(map(str, trace.addresses)), trace.fault)
-            for trace in find_traces(found)
-        ),
+        stanzas=tuple(map(_stanza, find_traces(found))),
         where=str(deciding) if deciding else "",
         decides=_sources(found),
         faults=tuple(map(str, found.faults)),
         upstreams_in=original.source,
         upstreams=tuple(map(_upstreams, original.routes)),
     )
+
+
+def _stanza(trace: Trace) -> Stanza:
+    addresses = tuple(map(str, trace.addresses))
+    marker = trace.rewrites.marker if trace.rewrites else ""
+    return Stanza(str(trace.target), trace.method.value, trace.zones, addresses, trace.fault, marker)
 
 
 def _upstreams(route: UpstreamRoute) -> OriginalUpstreams:

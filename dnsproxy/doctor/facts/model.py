@@ -96,7 +96,7 @@ class Component(Fact, frozen=True):
 
 
 class Stanza(Fact, frozen=True):
-    """Our stanza in one ConfigMap."""
+    """Our stanza, or our rewrite lines, in one ConfigMap."""
 
     target: str
     method: str
@@ -104,6 +104,8 @@ class Stanza(Fact, frozen=True):
     addresses: tuple[str, ...] = ()
     """The servers that it forwards to: `ADDRESS:PORT`."""
     fault: str = ""
+    marker: str = ""
+    """Of rewrite lines: the name below which they answer a probe (dns/rewrite_probe.py); empty for a stanza."""
 
 
 class OriginalUpstreams(Fact, frozen=True):

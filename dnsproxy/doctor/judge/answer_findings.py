@@ -14,6 +14,7 @@ from dnsproxy.dns.names import is_wildcard
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.cures import class_of, route_line, target_line
+from dnsproxy.doctor.judge.dns_findings import only_rewrites
 from dnsproxy.doctor.judge.failing_ways import evidence_of
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import HeaderMode
@@ -82,8 +83,13 @@ def _judge_loaded(ways: Ways, facts: Facts) -> Iterator[Finding]:
     if not loaded or not astray or not ways.group.hosts:
         return
     hostnames = ways.group.hostnames
-    text = "the cluster's DNS asks dnsproxy, but answers with an address that is not dnsproxy's for these hosts"
     evidence = (f"{ways.group.sample}: {', '.join(ways.group.answers)}",)
+    if facts.dns is not None and only_rewrites(facts.dns.stanzas):
+        text = "the cluster's DNS rewrites names to their Services, but not these hosts"
+        step = Remedy("see which names are left out, and why", ("dnsproxy status",))
+        yield Finding("not-answered", Severity.PROBLEM, text, ways.about, evidence, (step,), hostnames)
+        return
+    text = "the cluster's DNS asks dnsproxy, but answers with an address that is not dnsproxy's for these hosts"
     step = Remedy("see why", (f"kubectl -n switchback exec deploy/dnsproxy -- dnsproxy explain {quote(hostnames[0])}",))
     yield Finding("not-answered", Severity.PROBLEM, text, ways.about, evidence, (step,), hostnames)
 

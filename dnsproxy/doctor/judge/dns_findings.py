@@ -6,7 +6,7 @@ consequences are not. Tested in tests/dnsproxy/doctor/judge/test_diagnose.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Final
 
@@ -36,19 +36,29 @@ def judge_dns(facts: Facts, *, needed: bool) -> Iterator[Finding | Unseen]:
     works = bool(loaded) and loaded == {"yes"}
     if not dns.stanzas and part.found and needed and not works:
         yield _missing(facts, part)
-    down = tuple(_judge_part(part, whole, answers, deploy_line(facts))) if whole or part.found else ()
+    down: tuple[Finding, ...] = ()
+    if only_rewrites(whole):
+        down = tuple(_judge_source(part, deploy_line(facts)))
+    elif whole or part.found:
+        down = tuple(_judge_part(part, whole, answers, deploy_line(facts)))
     yield from down
     bypassed = bool(whole) and not works and _is_bypassed(dns, whole)
     if bypassed:
         yield _bypassed(dns, whole)
-    if whole and not works and not down and not bypassed:
+    if whole and not works and not bypassed and (not down or only_rewrites(whole)):
         yield from _judge_loaded(facts, loaded, whole)
     if works:
         yield _loaded(facts, whole)
-    yield from _judge_upstreams(facts, dns, whole)
+    if not only_rewrites(whole):
+        yield from _judge_upstreams(facts, dns, whole)
     for page in facts.admin:
         if page.program == "dnsproxy":
             yield from _judge_page(page)
+
+
+def only_rewrites(stanzas: Sequence[Stanza]) -> bool:
+    """Whether the cluster's DNS has rewrite lines of ours, and asks dnsproxy for nothing."""
+    return bool(stanzas) and all(stanza.marker for stanza in stanzas)
 
 
 def _damaged(stanza: Stanza) -> Finding:
@@ -103,6 +113,22 @@ def _judge_part(part: OwnService, stanzas: tuple[Stanza, ...], answers: set[str]
         yield _finding("dnsproxy-silent", text, (", ".join(asked),), (Remedy("see what blocks it", lines),))
 
 
+def _judge_source(part: OwnService, deploy: str) -> Iterator[Finding]:
+    """What keeps rewrite lines from following dnsproxy's table: no query comes to it, so nothing else of it matters."""
+    namespace, name = quoted(part.key)
+    stays = "so the rewrite lines of the cluster's DNS stay as they are"
+    if part.found is False:
+        steps = (
+            Remedy("deploy dnsproxy again", (deploy,)),
+            Remedy("or uninstall the lines", ("dnsproxy uninstall",)),
+        )
+        yield _finding("dnsproxy-missing", f"Service {part.key} does not exist, {stays}", steps=steps)
+    elif part.found and part.ready == 0:
+        lines = (f"kubectl -n {namespace} get pods", f"kubectl -n {namespace} logs deploy/{name} --tail=50")
+        text = f"no pod of Service {part.key} is ready, {stays}"
+        yield _finding("dnsproxy-down", text, steps=(Remedy("see why", lines),))
+
+
 def _is_bypassed(dns: ClusterDns, stanzas: tuple[Stanza, ...]) -> bool:
     """Whether pods ask a cache that does not forward public names to the server with our stanza."""
     if not dns.node_local or dns.node_local_passes_on:
@@ -155,7 +181,8 @@ def _judge_loaded(facts: Facts, loaded: set[str], stanzas: tuple[Stanza, ...]) -
 def _loaded(facts: Facts, stanzas: tuple[Stanza, ...]) -> Finding:
     evidence = tuple(f"{asked.endpoint} for {asked.zone}: {asked.said}" for asked in facts.loaded)
     written = ", ".join(stanza.target for stanza in stanzas) or "a configuration without our markers"
-    return Finding("loaded", Severity.OK, f"the cluster's DNS asks dnsproxy ({written})", "Switchback", evidence)
+    does = "rewrites names to their Services" if only_rewrites(stanzas) else "asks dnsproxy"
+    return Finding("loaded", Severity.OK, f"the cluster's DNS {does} ({written})", "Switchback", evidence)
 
 
 def _judge_upstreams(facts: Facts, dns: ClusterDns, stanzas: tuple[Stanza, ...]) -> Iterator[Finding | Unseen]:

@@ -35,22 +35,22 @@ def refusal_of(error: CorefileError, where: object) -> ChangeRefused:
     return ChangeRefused(error.reason, error.remedy, place=f"{where}, line {error.line}")
 
 
-def check_ready(own: FoundOwn) -> None:
-    """Raises ChangeRefused if dnsproxy's Service has no ready pod, or its pods forward back to the cluster's DNS."""
-    check_running(own)
-    if own.loop:
-        reason = f"{own.loop}: CoreDNS and dnsproxy would ask each other, and CoreDNS's plugin loop would stop CoreDNS"
-        raise ChangeRefused(reason, "set dnsPolicy: Default, or --upstream to the servers that CoreDNS forwards to")
-
-
-def check_running(own: FoundOwn) -> None:
-    """Raises ChangeRefused if dnsproxy's Service does not exist, or has no ready pod."""
+def check_exists(own: FoundOwn) -> None:
+    """Raises ChangeRefused if dnsproxy's Service does not exist, or has no ClusterIP."""
     fault = next((fault for fault in own.faults if fault.blame is Blame.CONTENTS), None)
     if fault is not None:
         raise ChangeRefused(fault.text, fault.remedy)
+
+
+def check_ready(own: FoundOwn) -> None:
+    """Raises ChangeRefused if dnsproxy's Service has no ready pod, or its pods forward back to the cluster's DNS."""
+    check_exists(own)
     if own.ready == 0:
         reason = f"no pod behind Service {own.ref} is ready, so CoreDNS would send each query to a dead address first"
         raise ChangeRefused(reason, "start dnsproxy first; or give its address with --address, which is not checked")
+    if own.loop:
+        reason = f"{own.loop}: CoreDNS and dnsproxy would ask each other, and CoreDNS's plugin loop would stop CoreDNS"
+        raise ChangeRefused(reason, "set dnsPolicy: Default, or --upstream to the servers that CoreDNS forwards to")
 
 
 def upstreams_refusal(faults: Sequence[str]) -> tuple[str, str]:

@@ -27,8 +27,8 @@ from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Wanted, m
 from dnsproxy.install.change.planning import plan_apply, plan_found
 from dnsproxy.install.change.refusal import (
     ChangeRefused,
+    check_exists,
     check_ready,
-    check_running,
     notes_on_readiness,
     upstreams_refusal,
 )
@@ -122,7 +122,8 @@ def _plan_rewrites(seen: Survey, request: InstallRequest, live: LiveRewrites) ->
         reason = "the cluster's DNS asks dnsproxy already, by a configuration without Switchback's markers"
         raise ChangeRefused(reason, "nothing is to be done; --method override-rewrites adds rewrite lines all the same")
     if seen.own is not None and not live.answered and request.admin is None and not find_traces(seen.found):
-        check_running(seen.own)
+        check_exists(seen.own)
+        _check_all_seen(seen.own.faults)
     wanted = Wanted((), seen.zones, live)
     edits = plan_apply(seen.found, seen.choice, wanted)
     return Planned(seen.found, seen.choice, replace(edits, notes=(*seen.notes, *edits.notes)), wanted, seen)

@@ -327,3 +327,41 @@ def test_equal_upstreams_are_no_finding_and_an_unknown_report_is_unseen(
     diagnosis = judge(replace(there, answers=(DnsCheck(f"{DNSPROXY}:53", ".", "yes", forwards=forwards),)))
     assert "upstreams-differ" not in ids(diagnosis)
     assert ("where dnsproxy forwards all other names" in {one.what for one in diagnosis.unseen}) is not seen
+
+
+MARKER = "0123456789abcdef._switchback-rewrites.cluster.local"
+LINES = Stanza("switchback.override in ConfigMap kube-system/coredns-custom", "override-rewrites", marker=MARKER)
+
+
+def rewriting(**fields: Any) -> Facts:
+    """A cluster whose DNS has rewrite lines, and asks dnsproxy for nothing."""
+    there = dns(installed(), stanzas=(LINES,), upstreams=(OriginalUpstreams(".", ("192.0.2.53",)),))
+    differs = (DnsCheck(f"{DNSPROXY}:53", ".", "yes", forwards=(". 192.0.2.9",)),)
+    loaded = (DnsCheck(f"{DNS}:53", MARKER, "yes", "8 of 8 rewritten"),)
+    return replace(there, **{"loaded": loaded, "answers": differs, **fields})
+
+
+def test_rewrite_lines_that_are_loaded_are_healthy_wherever_dnsproxy_forwards() -> None:
+    diagnosis = judge(rewriting())
+    assert bad(diagnosis) == set()
+    assert named(diagnosis, "loaded").text.startswith("the cluster's DNS rewrites names to their Services (switchback.")
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        pytest.param({"answers": (DnsCheck(f"{DNSPROXY}:53", ".", "silent"),)}, set(), id="dnsproxy answers no query"),
+        pytest.param({"dnsproxy": OwnService("switchback/dnsproxy", True, loop="it loops")}, set(), id="a loop"),
+        pytest.param({"dnsproxy": OwnService("switchback/dnsproxy", True, ready=0)}, {"dnsproxy-down"}, id="no pod"),
+        pytest.param({"dnsproxy": OwnService("switchback/dnsproxy", found=False)}, {"dnsproxy-missing"}, id="gone"),
+        pytest.param({"loaded": (DnsCheck(f"{DNS}:53", MARKER, "no"),)}, {"stanza-not-loaded"}, id="not loaded"),
+    ],
+)
+def test_rewrite_lines_need_dnsproxy_only_as_their_source(fields: dict[str, Any], found: set[str]) -> None:
+    assert bad(judge(rewriting(**fields))) == found
+
+
+def test_a_host_that_is_not_rewritten_is_looked_for_with_status() -> None:
+    finding = named(judge(rewriting(lookups=PUBLIC)), "not-answered")
+    assert finding.text == "the cluster's DNS rewrites names to their Services, but not these hosts"
+    assert lines(finding) == ["dnsproxy status"]

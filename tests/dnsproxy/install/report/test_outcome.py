@@ -10,7 +10,11 @@ import pytest
 
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.cluster_dns.probe_results import ProbeResult
-from dnsproxy.install.change.config_map import Edits
+from dnsproxy.corefile.rewrite_lines import Rewrite
+from dnsproxy.dns.names import Reach
+from dnsproxy.install.change.config_map import Edits, Wanted
+from dnsproxy.install.change.planning import plan_apply
+from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.report.outcome import RunReport, format_document, format_lines, judge_install, judge_uninstall
 from dnsproxy.install.report.rights import grants_of
 from dnsproxy.install.report.verdict import Verdict
@@ -137,6 +141,23 @@ def told(objects: list[Manifest], **options: Any) -> RunReport:
     found = discover(objects)
     edits = plan(objects)
     return RunReport(edits, choose_method(found), (address(),), "", grants_of(found.asked, edits.changes), **options)
+
+
+def test_the_lines_of_rewrites_count_names_in_place_of_zones_and_addresses() -> None:
+    found = discover(manifests("cozystack"))
+    choice = choose_method(found)
+    names = (Rewrite("app.example.org", Reach.NAME, "switchback/relay"),)
+    edits = plan_apply(found, choice, Wanted((), (), LiveRewrites(names, answered=1)))
+    made = RunReport(edits, choice, (), "", (), names="1 names, each to its Service")
+    assert list(format_lines(made)) == [
+        "method   override-rewrites: switchback.override in ConfigMap kube-system/coredns-custom",
+        "names    1 names, each to its Service",
+        "changes  ConfigMap kube-system/coredns-custom (switchback.override)",
+    ]
+    document = format_document(made, Verdict(0, "done"))
+    assert (document["zones"], document["addresses"], document["method"]) == ([], [], "override-rewrites")
+    assert document["names"] == {"rewritten": ["app.example.org"], "left_out": [], "kept": [], "refused": {}}
+    assert format_document(told(kubeadm()), Verdict(0, "done"))["names"] is None
 
 
 def test_the_lines_say_what_is_about_to_be_done() -> None:

@@ -12,8 +12,11 @@ from dnsproxy.cluster_dns.method_choice import choose_method
 from dnsproxy.cluster_dns.probe_results import Outcome, ProbeResult
 from dnsproxy.cluster_dns.requests import Denied
 from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.corefile.rewrite_lines import Rewrite, format_rewrites
+from dnsproxy.dns.names import Reach
 from dnsproxy.install.change.coverage import Coverage
 from dnsproxy.install.change.drift import Drift
+from dnsproxy.install.change.rewrite_coverage import RewriteCoverage
 from dnsproxy.install.report.verdict import StatusReport, judge
 from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.cluster_dns.test_traces import custom, marked
@@ -137,3 +140,52 @@ def test_what_is_out_of_date_is_status_1_whether_it_is_loaded_or_not(
 def test_what_is_out_of_date_never_hides_that_something_could_not_be_read() -> None:
     found = discover(with_stanza(), denies=lambda one: Denied("no") if one.kind.name == "DaemonSet" else None)
     assert judge(replace(report_of(found, (YES,)), drift=DRIFT)).status == 3
+
+
+LINES = format_rewrites([Rewrite("app.example.org", Reach.NAME, "switchback/relay")], "cluster.local")
+
+
+def with_lines(*more: str) -> list[Manifest]:
+    """A cozystack tenant with rewrite lines."""
+    return custom("cozystack", switchback_override=marked(*more, *LINES))
+
+
+@pytest.mark.parametrize(
+    ("loaded", "status", "words"),
+    [
+        ((YES,), 0, "installed and loaded: the cluster's DNS rewrites 1 names to their Services"),
+        ((NO,), 1, "written, not loaded: a ConfigMap takes up to two minutes to be loaded"),
+        ((PARTLY,), 1, "written, not loaded: some pods have loaded it and others not yet"),
+        ((NOTHING,), 3, "written; whether it is loaded is unknown"),
+    ],
+)
+def test_rewrite_lines_are_judged_by_their_own_probe(loaded: tuple[ProbeResult, ...], status: int, words: str) -> None:
+    # dnsproxy need not answer, and forwards nothing for the cluster's DNS.
+    verdict = judge(report(with_lines(), loaded, (asked(OTHER, endpoint=DNSPROXY),)))
+    assert verdict.status == status
+    assert verdict.text.startswith(words)
+    assert "second upstream" not in verdict.text
+    assert "stands after a forward" not in verdict.text
+
+
+def test_names_that_are_left_out_are_part_of_the_verdict() -> None:
+    full = replace(report(with_lines(), (YES,)), names=RewriteCoverage(1, beyond=7))
+    assert judge(full).text.endswith("rewrites 1 names to their Services; 7 more are left out beyond 500 lines")
+
+
+def test_other_upstreams_do_not_matter_to_rewrite_lines() -> None:
+    differs = ProbeResult(DNSPROXY, ".", (Outcome(ours=True, rcode=0, forwards=". 192.0.2.9"),))
+    seen = report(with_lines(), (YES,), (differs,))
+    assert (seen.rewrites, seen.upstreams.differences, seen.upstreams.asked) == (True, (), False)
+    assert report(with_stanza(), (YES,), (differs,)).upstreams.differences
+
+
+def test_edited_rewrite_lines_are_damaged() -> None:
+    verdict = judge(report(with_lines("rewrite name a.example.org b.example.org"), (YES,)))
+    assert (verdict.status, verdict.text.startswith("installed, and damaged: switchback.override in")) == (1, True)
+
+
+def test_from_outside_an_owner_may_have_the_stanza_in_another_form() -> None:
+    verdict = judge(report(manifests("cozystack"), (NOTHING,)))
+    assert (verdict.status, "whether the owner was given a stanza is unknown" in verdict.text) == (3, True)
+    assert judge(report(manifests("cozystack"), (NO,))).text == "not installed; the method override-rewrites fits"

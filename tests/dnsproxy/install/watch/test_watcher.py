@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import ip_address
 from math import inf
 from pathlib import Path
@@ -27,12 +28,17 @@ from dnsproxy.install.watch.state_machine import HELD_HEARTBEAT, Standing
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchStatus
 from sidecar.values.endpoints import Endpoint
+from tests.dnsproxy.cluster_dns.test_own_service import pods, service
+from tests.dnsproxy.cluster_dns.test_rewrite_place import tenant
 from tests.dnsproxy.corefile.shapes import installed as stanza_with
 from tests.dnsproxy.install.run.test_applying import Meddling, client_of, cluster, corefile, install_request, touch
+from tests.dnsproxy.install.run.test_own_rewrites import pod
+from tests.dnsproxy.install.run.test_own_zones import serving as admin_ports
 from tests.dnsproxy.install.run.test_upstream_comparison import reporting
 from tests.kit.faulty_upstream import faulty_upstream, silence
 from tests.kit.manifest_api import FakeApi, respond
 from tests.kit.manifest_cluster import pick
+from tests.kit.rewriting_dns import rewriting
 from tests.kit.serve_process import serving
 
 FORBIDDEN = json.dumps({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no rule"}).encode()
@@ -91,6 +97,7 @@ def no_cluster_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 Clock = trio.testing.MockClock
 HOURS = 50_000
+RELAY_NAME = {"relay.switchback.svc.cluster.local.": ["10.96.0.5"]}
 
 
 @asynccontextmanager
@@ -278,6 +285,33 @@ async def test_hostnames_of_the_running_dnsproxy_outside_the_named_zones_are_on_
         async with watching(Watched(FakeApi(cluster())), request) as status:
             await until(is_standing(status, Standing.INSTALLED))
             assert (status.zones, status.coverage.hosts) == ("example.org", ("a.example.net",))
+
+
+async def test_the_names_of_a_tenant_follow_the_table_without_a_fight(autojump_clock: Clock) -> None:
+    # The admin port is a real one: the mock clock must not jump while it answers.
+    autojump_clock.autojump_threshold, autojump_clock.rate = inf, 4.0
+    own = pod("a.example.org")
+    transport = Watched(FakeApi([*tenant(), service(), pods(True)]))
+
+    def names() -> list[str]:
+        text = (pick(transport.api.objects, "ConfigMap", "coredns-custom").get("data") or {}).get("switchback.override")
+        return [line.split()[4] for line in (text or "").splitlines() if " exact " in line]
+
+    def shows(some: list[str]) -> bool:
+        return names() == [f"{one}." for one in some]
+
+    async with admin_ports(own, paths=("/rewrites",)) as admins, faulty_upstream(rewriting((), RELAY_NAME)) as server:
+        request = install_request(admin=admins[0], dns=server.endpoint)
+        async with watching(transport, request) as status:
+            await until(is_standing(status, Standing.INSTALLED))
+            assert (names(), status.names) == (["a.example.org."], "1 names, each to its Service")
+            for some in (["a.example.org", "b.example.org"], ["b.example.org"], [], ["c.example.org"]):
+                own.body, own.zones = pod(*some).body, tuple(some)
+                await until(partial(shows, some))
+            await until(is_standing(status, Standing.INSTALLED))
+            assert (status.state.undone, status.left_out, status.why_not_ready()) == (0, 0, "")
+    assert set(transport.reasons) == {"StanzaInstalled", "StanzaMoved"}
+    assert transport.events[1]["note"].startswith("the rewrite lines follow dnsproxy's table: 2 names, each to its")
 
 
 async def test_a_stanza_with_both_addresses_is_changed_once_and_stays(autojump_clock: Clock) -> None:

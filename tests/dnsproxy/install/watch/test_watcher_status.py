@@ -49,6 +49,7 @@ def test_metrics_count_and_name_no_name() -> None:
         'dnsproxy_install_state{state="installed"} 0.0',
         "dnsproxy_install_loaded 1.0",
         "dnsproxy_install_look_timestamp_seconds 12.5",
+        "dnsproxy_install_names_left_out 0.0",
     } <= set(text.splitlines())
 
 
@@ -57,6 +58,18 @@ def test_the_page_escapes_what_comes_from_outside() -> None:
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "a &amp; b" in page
+
+
+def test_the_page_shows_names_in_place_of_zones_and_what_is_left_out() -> None:
+    page = format_page(status(names="12 names, each to its Service"))
+    assert "12 names, each to its Service" in page
+    assert "Zones" not in page
+    assert "wildcard" not in page
+    full = format_page(status(names="500 names, each to its Service; 7 left out beyond 500 lines", left_out=7))
+    assert "7 left out beyond 500 lines; a wildcard host is one line for all its names" in full
+    registry = CollectorRegistry()
+    registry.register(WatchCollector(status(left_out=7)))
+    assert "dnsproxy_install_names_left_out 7.0" in generate_latest(registry).decode()
 
 
 @pytest.mark.parametrize(
