@@ -12,11 +12,16 @@ import pytest
 
 from dnsproxy.cluster_dns.found import Found, FoundCorefile
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
+from dnsproxy.install.change.config_map import Wanted
+from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.change.routes import ONCE
 from dnsproxy.install.change.trial_corefile import Trial, make_trial
 from dnsproxy.install.run.applying import Planned, try_planned
 from dnsproxy.install.run.local_coredns import try_change
+from tests.dnsproxy.cluster_dns.test_rewrite_place import tenant
+from tests.dnsproxy.corefile.rewrite_shapes import REWRITES
 from tests.dnsproxy.install.change.test_planning import WAYS
 from tests.kit.coredns import Refused, running_coredns
 from tests.kit.manifest_cluster import Manifest, discover, manifests, pick
@@ -181,3 +186,16 @@ def test_coredns_takes_it_once(name: str, tmp_path: Path) -> None:
 def test_coredns_takes_others_more_often(name: str, tmp_path: Path) -> None:
     with running_coredns(tmp_path, f". {{\n{MANY[name]}\n{MANY[name]}\n}}\n"):
         pass
+
+
+async def test_rewrite_lines_are_tried_with_all_their_wildcards() -> None:
+    objects = tenant()
+    found = discover(objects)
+    edits = plan_apply(found, choose_method(found), Wanted((), (), LiveRewrites(REWRITES["wildcards"], answered=1)))
+    one = Planned(found, choose_method(found), edits)
+    assert await try_planned(one) == ""
+    (change,) = edits.changes
+    text = change.data[0].new or ""
+    broken = replace(change.data[0], new=text.replace("rewrite stop name exact", "rewrite stop x"))
+    with pytest.raises(ChangeRefused, match="invalid rule type"):
+        await try_planned(replace(one, edits=replace(edits, changes=(replace(change, data=(broken,)),))))

@@ -81,7 +81,7 @@ def choose_rewrites(
     standing, zones = tuple(standing), tuple(zones)
     there = {one.key: one for one in standing if one.service}
     named = {one.key: one for one in live.names}
-    kept = {key: one for key, one in there.items() if key not in named} if live.doubt else {}
+    kept = {key: one for key, one in there.items() if key not in named and _is_kept(one, live)}
     wanted = [one for one in [*named.values(), *kept.values()] if not zones or _is_in(one.base, zones)]
     refused = {one.key: why for one in wanted if (why := refuse(one))}
     rows = [one for one in wanted if one.key not in refused]
@@ -107,6 +107,11 @@ def covers(wildcard: Rewrite, key: _Key) -> bool:
     if wildcard.reach is Reach.NAME:
         return False
     return base.endswith(f".{wildcard.base}") or (reach is Reach.ONE_LABEL and base == wildcard.base)
+
+
+def _is_kept(rewrite: Rewrite, live: LiveRewrites) -> bool:
+    """Whether a standing line stays that no pod names: not a wildcard whose exempt names are left out."""
+    return bool(live.doubt) and (rewrite.reach is Reach.NAME or not live.left_out)
 
 
 def _turn(rewrite: Rewrite, there: dict[_Key, Rewrite]) -> tuple[bool, bool]:

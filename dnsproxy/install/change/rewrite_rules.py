@@ -40,20 +40,24 @@ class Rules:
 
     def refuse(self, rewrite: Rewrite) -> str:
         """Why a name must not be rewritten; empty if it may."""
+        return next(self._reasons(rewrite), "")
+
+    def _reasons(self, rewrite: Rewrite) -> Iterator[str]:
         base, is_wildcard = rewrite.base, rewrite.reach is not Reach.NAME
         for zone in self._cluster:
             if is_within(base, zone) or (is_wildcard and is_within(zone, base)):
-                return f"the cluster's own names are in {zone}"
+                yield f"the cluster's own names are in {zone}"
         for zone, whose in self._foreign.items():
             if is_within(base, zone):
-                return f"names of {zone} go to {whose}"
-        for one, place in (*self._taken, *self._taken_later):
-            if not is_wildcard and one.takes(base):
-                return f"{place} has it"
+                yield f"names of {zone} go to {whose}"
+        for one, place in () if is_wildcard else (*self._taken, *self._taken_later):
+            if one.takes(base):
+                yield f"{place} has it"
         for one, place in self._taken_later if is_wildcard else ():
             if one.takes_below(base):
-                return f"{place} has names below it"
-        return f"the cluster's DNS has no address of Service {rewrite.service}" if self._is_absent(rewrite) else ""
+                yield f"{place} has names below it"
+        if rewrite.service in self._absent:
+            yield f"the cluster's DNS has no address of Service {rewrite.service}"
 
     def notes(self) -> Iterator[str]:
         """Notes on lines whose names are not known."""
@@ -61,9 +65,6 @@ class Rules:
         for placed in self._routes.named("rewrite"):
             if any(word.text.lower() == "regex" for word in placed.directive.words):
                 yield f"a rewrite of others has a regular expression, which is not compared with names ({placed.place})"
-
-    def _is_absent(self, rewrite: Rewrite) -> bool:
-        return rewrite.service in self._absent
 
 
 def _foreign_zones(routes: Routes) -> Iterator[tuple[str, str]]:

@@ -176,7 +176,7 @@ class Watcher:
 
     async def _compare_zones(self, planned: Planned) -> None:
         """Zones that a user named stay as they are, so the hostnames outside them are reported."""
-        if self._request.admin is None or not self._request.zones:
+        if self._request.admin is None or not self._request.zones or planned.edits.rewrites is not None:
             return
         before = self._status.coverage
         self._status.coverage = await read_coverage(self._client, self._request.admin, planned.edits.zones)

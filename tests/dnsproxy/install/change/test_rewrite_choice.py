@@ -81,6 +81,12 @@ def test_a_name_that_must_not_be_rewritten_is_not_even_kept() -> None:
     assert (chosen.names, chosen.kept, chosen.refused) == (("a.org",), ("a.org",), (("b.org", "no address"),))
 
 
+def test_a_wildcard_is_not_kept_if_the_names_below_it_may_be_left_out() -> None:
+    said = replace(live(doubt="a pod is silent"), left_out=1)
+    assert choose_rewrites(said, [name("a.org"), any_labels("*.org")]).names == ("a.org",)
+    assert choose_rewrites(live(doubt="a pod is silent"), [any_labels("*.org")]).names == ("*.org",)
+
+
 def test_only_names_in_the_zones_count() -> None:
     rows = [name("example.org"), name("a.example.org"), one_label("*.example.org"), name("a.example.net")]
     chosen = choose_rewrites(live(*rows), (), zones=["example.org"])

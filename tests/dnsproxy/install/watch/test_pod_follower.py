@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import structlog
 import trio.testing
 
-from dnsproxy.install.watch.pod_follower import LONGEST, POLL, PodFollower
+from dnsproxy.admin.pod_poller import LONGEST, POLL
+from dnsproxy.install.watch.pod_follower import PodFollower
 from sidecar.values.endpoints import Endpoint
 
 POD = (Endpoint("192.0.2.7", 8081),)
