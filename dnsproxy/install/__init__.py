@@ -1,1 +1,1 @@
-"""Adds one `forward` stanza to what serves the cluster's DNS, and removes it again without a trace."""
+"""Adds one `forward` stanza, or rewrite lines, to what serves the cluster's DNS, and removes them without a trace."""

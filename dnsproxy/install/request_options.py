@@ -49,8 +49,8 @@ def request_options(command: Decorated) -> Decorated:
         click.option(
             "--from",
             type=EndpointType(),
-            help="The admin port of a running dnsproxy, whose table gives the zones.  [default: the ready pods of "
-            "--service; if none can be asked, the hosts of all Ingresses]",
+            help="The admin port of a running dnsproxy, whose table gives the zones, or the names for rewrite lines.  "
+            "[default: the ready pods of --service; for zones, if none can be asked, the hosts of all Ingresses]",
         ),
         click.option(
             "--accept-upstreams",

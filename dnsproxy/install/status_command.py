@@ -52,7 +52,7 @@ dnsproxy's namespace, it also shows what an installer reported last.
     "--from",
     type=EndpointType(),
     help="The admin port of a running dnsproxy, whose hostnames are compared with the zones of the stanza in place of "
-    "the hosts of all Ingresses.",
+    "the hosts of all Ingresses, or with the rewrite lines.",
 )
 @click.option(
     "--zone",

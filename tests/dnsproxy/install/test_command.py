@@ -209,6 +209,12 @@ def test_a_folder_and_stdin_cannot_be_written_in_place(tmp_path: Path) -> None:
     assert "stdin cannot be written" in result.stderr
 
 
+def test_an_address_for_rewrite_lines_is_bad_usage_because_they_ask_no_dnsproxy() -> None:
+    result = run("install", "--method", "override-rewrites", *ADDRESS)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--address and --method override-rewrites: rewrite lines ask no dnsproxy" in result.stderr
+
+
 def test_help_leads_with_examples() -> None:
     for command in ("install", "uninstall"):
         assert f"dnsproxy {command} --file Corefile" in run(command, "--help").stdout
