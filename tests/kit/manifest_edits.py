@@ -7,10 +7,13 @@ import json
 from collections.abc import Callable, Sequence
 
 from dnsproxy.cluster_dns.found import ServiceRef
-from dnsproxy.cluster_dns.method_choice import Method, choose_method
+from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
+from dnsproxy.corefile.rewrite_lines import Rewrite
+from dnsproxy.dns.names import Reach
 from dnsproxy.install.change.config_map import Edits, Wanted, make_write
 from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.removal import plan_removal
+from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from tests.dnsproxy.corefile.shapes import address
 from tests.kit.manifest_api import FakeApi
 from tests.kit.manifest_cluster import Manifest, discover
@@ -27,6 +30,14 @@ def wanted(*zones: str, addresses: Sequence[str] = (ADDRESS,)) -> Wanted:
     return Wanted(tuple(map(address, addresses)), zones)
 
 
+def wanted_by(choice: Choice) -> Wanted:
+    """For the zones of the tests if the method needs zones, for one name if it rewrites names."""
+    if choice.method is Method.OVERRIDE_REWRITES:
+        name = Rewrite("app.example.org", Reach.NAME, "switchback/relay")
+        return Wanted((), (), LiveRewrites((name,), answered=1))
+    return wanted(*(ZONES if choice.needs_zones else ()))
+
+
 def plan(
     objects: Sequence[Manifest],
     want: Wanted | None = None,
@@ -34,10 +45,10 @@ def plan(
     method: Method | None = None,
     where: ServiceRef | None = None,
 ) -> Edits:
-    """The edits of an install into these objects; for the zones of the tests if the method needs zones."""
+    """The edits of an install into these objects."""
     found = discover(objects, where)
     choice = choose_method(found, method)
-    return plan_apply(found, choice, want or wanted(*(ZONES if choice.needs_zones else ())))
+    return plan_apply(found, choice, want or wanted_by(choice))
 
 
 def plan_out(objects: Sequence[Manifest], where: ServiceRef | None = None) -> Edits:

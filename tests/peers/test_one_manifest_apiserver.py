@@ -40,8 +40,8 @@ WRITTEN: Final = (
     *("microk8s", "rke2-nodelocal", "talos"),
 )
 """Clusters in which a stanza stays; all the others are in tests/dnsproxy/install/test_distributions.py."""
-PRINTED: Final = ("cozystack", "eks-addon", "openshift", "rke2")
-"""Clusters whose DNS has an owner."""
+PRINTED: Final = ("eks-addon", "openshift", "rke2")
+"""Clusters whose DNS has an owner; cozystack's tenants are in test_rewrites_apiserver.py."""
 WATCHED: Final = ("kubeadm", "k3s", "gke", "kubespray", "rke2-nodelocal")
 CONFIG_MAPS: Final = PATHS["ConfigMap"].format(DNS)
 numbers = itertools.count()

@@ -27,7 +27,7 @@ OPENSHIFT: Final = "openshift-dns/dns-default"
 NAMED: Final = "kube-dns"
 OTHERS: Final = f"kube-dns coredns {RKE2}"
 """The Services that are looked at where there is no kube-dns."""
-IMPORT, COREFILE, STUB, PRINT = "import", "corefile", "stub-domains", "print"
+IMPORT, COREFILE, STUB, REWRITES, PRINT = "import", "corefile", "stub-domains", "override-rewrites", "print"
 
 ROWS: Final = [
     # name, Service, method, ConfigMap written, its verbs, Services read, ConfigMaps read
@@ -35,7 +35,7 @@ ROWS: Final = [
     ("coredns-chart", "dns-coredns", PRINT, "", "", f"{OTHERS} {OPENSHIFT}", "dns-coredns"),
     ("coreweave", "kube-dns", IMPORT, "node-local-dns-overrides", "patch", NAMED, "coredns node-local-dns "
      "node-local-dns-overrides"),
-    ("cozystack", "kube-dns", PRINT, "", "", NAMED, "coredns coredns-custom"),
+    ("cozystack", "kube-dns", REWRITES, "coredns-custom", "patch", NAMED, "coredns coredns-custom"),
     ("doks", "kube-dns", IMPORT, "coredns-custom", "create delete patch", NAMED, "coredns coredns-custom"),
     ("eks-addon", "kube-dns", PRINT, "", "", NAMED, "coredns"),
     ("eks-self-managed", "kube-dns", COREFILE, "coredns", "patch", NAMED, "coredns"),

@@ -98,9 +98,13 @@ async def following(api: LiveApi, *refs: ObjectRef, expected: ObjectRef | None =
         nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("there", [set(one) for size in range(4) for one in itertools.combinations(ALL, size)], ids=str)
+@pytest.mark.parametrize(
+    "there",
+    [one for size in range(4) for one in itertools.combinations(ALL, size)],
+    ids=lambda there: " ".join(map(str, there)) or "none",
+)
 async def test_the_first_that_is_there_decides_and_later_ones_are_not_read(
-    autojump_clock: MockClock, there: set[ObjectRef]
+    autojump_clock: MockClock, there: tuple[ObjectRef, ...]
 ) -> None:
     first = next((ref for ref in ALL if ref in there), None)
     api = make_api(*there)
