@@ -138,7 +138,7 @@ class Holds:
         hostname, reach = row
         holders = self._holders[reach]
         if winner is not None:
-            self._hand_over(row, winner)
+            self._hand_over(row, winner, rival)
         holder = holders.get(hostname)
         if holder is None:
             return False
@@ -181,14 +181,15 @@ class Holds:
         news, self._news = self._news, []
         return news
 
-    def _hand_over(self, row: Row, winner: Origin) -> None:
+    def _hand_over(self, row: Row, winner: Origin, rival: Origin | None) -> None:
         hostname, reach = row
         holder = self._holders[reach].get(hostname)
         if holder is None or holder.namespace != winner.namespace:
             self._stop(row)
             self._holders[reach][hostname] = winner
-        elif winner.created <= holder.created:
-            # Also of one age: an object that was read again replaces the one of before, which is then freed.
+        elif winner.created == holder.created or (winner.created < holder.created and rival is None):
+            # Of one age: an object that was read again replaces the one of before, which is then freed. While a rival
+            # comes first, an older object must not give its age to the others, which could then pass that rival.
             self._holders[reach][hostname] = winner
 
     def _may_reserve(self, row: Row, holder: Origin) -> bool:

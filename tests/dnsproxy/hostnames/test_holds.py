@@ -304,6 +304,17 @@ def test_a_namespace_that_creates_and_deletes_names_reserves_a_bounded_number() 
     assert holds.due == 2 * HOLD
 
 
+def test_an_older_object_of_the_holder_gives_its_age_to_no_other_while_a_rival_comes_first() -> None:
+    game = played()
+    game.put(claim("thief", 2, "a", kind="HTTPRoute"))
+    game.put(claim("shop", 1, "a"))
+    game.put(claim("thief", 1, "a"))
+    game.wait(HOLD - 1)
+    assert game.owner == "thief"
+    game.wait(1)
+    assert game.owner == "shop"
+
+
 @dataclass
 class Model:
     """One name, in the plainest way."""
