@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import signal
 import ssl
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -78,6 +79,16 @@ class ApiServer:
         """SIGKILL, and wait for the process to end."""
         end_process(self._process)
         self._process = None
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """It is stopped for the duration of a block, without ending: connections are accepted, and nothing answers."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def request(self, method: str, path: str, body: object = None, *, content_type: str = "application/json") -> Any:
         """One request over its own connection. Returns the decoded response. Fails on any status other than 2xx."""

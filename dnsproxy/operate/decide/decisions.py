@@ -69,13 +69,15 @@ def is_steered(subject: Subject, route: Route | None) -> bool:
 
 
 def handshake_of(subject: Subject, relay_to: str, facts: Facts) -> Handshake:
-    """What was seen through the relay to this backend."""
-    return with_backend(facts.handshakes.get(subject), relay_to)
+    """What was seen through the relay Service that is there now to this backend."""
+    route = last_route(subject, facts)
+    return through(facts.handshakes.get(subject), relay_to, route.uid if route is not None else "")
 
 
-def with_backend(seen: Handshake | None, relay_to: str) -> Handshake:
-    """The same, of what was last seen; of another backend nothing is known of this one."""
-    return seen if seen is not None and seen.relay_to == relay_to else Handshake(relay_to)
+def through(seen: Handshake | None, relay_to: str, uid: str) -> Handshake:
+    """The same, of what was last seen; another backend or Service shows nothing of this one."""
+    same = seen is not None and (seen.relay_to, seen.uid) == (relay_to, uid)
+    return seen if seen is not None and same else Handshake(relay_to, uid=uid)
 
 
 def _subjects(route: Route) -> tuple[str, ...]:
@@ -137,7 +139,9 @@ def _by_ports(one: SubjectFacts, service: ServiceFacts, facts: Facts, lines: tup
 
 
 def _steers(one: SubjectFacts, last: Route | None, shake: Handshake) -> bool:
-    if is_steered(one.subject, last) and last is not None and last.relay_to == shake.relay_to:
+    if last is None:
+        return False
+    if is_steered(one.subject, last) and last.relay_to == shake.relay_to:
         return shake.failures < FAILURES
     return shake.succeeded and not shake.failures
 

@@ -100,6 +100,8 @@ class Handshake:
     """How many failed in a row since the last success."""
     detail: str = ""
     """The last answer, for people."""
+    uid: str = ""
+    """The relay Service; what was seen through one that was deleted does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,9 @@ class Route:
     selector: tuple[tuple[str, str], ...] = ()
     addresses: tuple[str, ...] = field(default=(), compare=False)
     """Its ClusterIPs, which the API server gives; not ours to write."""
+    uid: str = field(default="", compare=False)
+    created: str = field(default="", compare=False)
+    """RFC 3339, as the API server has it."""
 
 
 @dataclass(frozen=True, slots=True)

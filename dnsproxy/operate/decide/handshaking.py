@@ -8,7 +8,7 @@ within seconds: no controller notices that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
 
@@ -44,6 +44,8 @@ class RelayHandshake:
     hostnames: tuple[str, ...]
     addresses: tuple[str, ...] = ()
     """The ClusterIPs of the relay Service that lead to a pod."""
+    uid: str = ""
+    """The relay Service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class LastHandshake:
     """In seconds of one clock."""
     untaken: int = 0
     """How many in a row the relay did not take, the last one included."""
+    uid: str = ""
+    """As in RelayHandshake."""
 
 
 def due_handshakes(
@@ -70,7 +74,7 @@ def due_handshakes(
     regular: dict[str, list[RelayHandshake]] = {}
     for wanted in filter(None, (_wanted(one, facts) for one in decisions)):
         before = last.get(wanted.subject)
-        if before is None or before.relay_to != wanted.relay_to:
+        if before is None or not _is_same(before, wanted):
             due.append(wanted)
         elif before.untaken:
             due += [wanted] if relay_since > before.at or now >= before.at + _pause(before.untaken) else []
@@ -106,7 +110,12 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
     if not ports or not names:
         return None
     addresses = tuple(one for one in route.addresses if ("IPv6" if ":" in one else "IPv4") in facts.relay_families)
-    return RelayHandshake(decision.subject, route.relay_to, ports, names[:MOST_NAMES], addresses)
+    return RelayHandshake(decision.subject, route.relay_to, ports, names[:MOST_NAMES], addresses, route.uid)
+
+
+def _is_same(last: LastHandshake, made: RelayHandshake) -> bool:
+    """Whether both are through one relay Service to one backend."""
+    return (last.relay_to, last.uid) == (made.relay_to, made.uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +134,9 @@ def after_handshake(before: Handshake, answered: Answered, *, untaken: int) -> H
     A relay that does not listen yet is no failure until all RETRIES are over.
     """
     if answered.succeeded:
-        return Handshake(before.relay_to, succeeded=True, detail=answered.detail)
+        return Handshake(before.relay_to, succeeded=True, detail=answered.detail, uid=before.uid)
     counts = answered.taken or untaken > len(RETRIES)
-    return Handshake(before.relay_to, before.succeeded, before.failures + counts, answered.detail)
+    return replace(before, failures=before.failures + counts, detail=answered.detail)
 
 
 def note_handshake(
@@ -135,8 +144,8 @@ def note_handshake(
 ) -> dict[Subject, LastHandshake]:
     """The last handshakes with this one among them."""
     before = last.get(made.subject)
-    untaken = before.untaken if before is not None and before.relay_to == made.relay_to else 0
-    noted = LastHandshake(made.relay_to, now, 0 if answered.taken else untaken + 1)
+    untaken = before.untaken if before is not None and _is_same(before, made) else 0
+    noted = LastHandshake(made.relay_to, now, 0 if answered.taken else untaken + 1, made.uid)
     return {**last, made.subject: noted}
 
 

@@ -1,7 +1,7 @@
 """Where the relay listens for each port of the route Services that we write.
 
-The law: 20000 to 29999, below the node ports and the ephemeral ports; a port of a Service keeps its listening port, and
-two never have the same, also not one that people wrote.
+The law: 20000 to 29999, below the node ports and the ephemeral ports; a port of a Service keeps its listening port,
+unless an older Service wants it, which has it at the relay (sidecar/kubernetes/relay_routes.py). A new one is free.
 """
 
 from __future__ import annotations
@@ -24,15 +24,12 @@ def choose_ports(needed: Iterable[Key], routes: Iterable[Route]) -> dict[Key, in
     wanted = set(needed)
     kept: dict[Key, int] = {}
     taken: set[int] = set()
-    # Those of people first: what they wrote stays, and ours move.
-    for route in sorted(routes, key=lambda one: (one.ours, one.name)):
+    for route in sorted(routes, key=lambda one: (one.created, one.name)):
         for one in route.ports if route.relay_to else ():
             key = route.name, one.port
-            if route.ours and (key not in wanted or one.listen in taken or not FIRST <= one.listen < FIRST + COUNT):
-                continue
-            taken.add(one.listen)
-            if route.ours:
+            if route.ours and key in wanted and one.listen not in taken and FIRST <= one.listen < FIRST + COUNT:
                 kept[key] = one.listen
+            taken.add(one.listen)
     for key in sorted(wanted - kept.keys()):
         port = next((port for port in _candidates(key) if port not in taken), None)
         if port is not None:

@@ -32,6 +32,8 @@ def route_of(service: RouteService) -> Route:
         released=annotations.released or "",
         ports=tuple(map(_listen_port, (spec.ports or ()) if spec else ())),
         selector=tuple(sorted(((spec.selector or {}) if spec else {}).items())),
+        uid=metadata.uid,
+        created=metadata.creation_timestamp or "",
         addresses=tuple(filter(is_address, (spec.cluster_ips or ()) if spec else ())),
     )
 

@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from dnsproxy.doctor.judge.header_mode import HeaderMode
-from dnsproxy.operate.decide.decisions import Decision, with_backend
+from dnsproxy.operate.decide.decisions import Decision, through
 from dnsproxy.operate.decide.facts import Facts, Handshake, Place, Probed, Subject
 from dnsproxy.operate.decide.handshaking import (
     LastHandshake,
@@ -133,7 +133,7 @@ class ProbingTasks:
         finally:
             self._shaking.discard(wanted.subject)
         self._status.handshakes[answered.succeeded] += 1
-        before = with_backend(self._handshakes.get(wanted.subject), wanted.relay_to)
+        before = through(self._handshakes.get(wanted.subject), wanted.relay_to, wanted.uid)
         self._last_handshakes = note_handshake(self._last_handshakes, wanted, answered, now=trio.current_time())
         untaken = self._last_handshakes[wanted.subject].untaken
         after = self._handshakes[wanted.subject] = after_handshake(before, answered, untaken=untaken)

@@ -174,17 +174,16 @@ class Stage:
                 stack.enter_context(running(command, log, lambda: log.stat().st_size > 0, PYTHONPATH=str(ROOT)))
             yield Visits(log)
 
-    def steering(self) -> Object:
-        """What operate says."""
+    def steering(self, *, at: str = ADMIN) -> Object:
+        """What operate says; `at`: its admin port."""
+        command = [program("curl"), "-s", "--max-time", "4", f"http://{at}/steering"]
         with self.network.entered():
-            done = subprocess.run(
-                [program("curl"), "-s", f"http://{ADMIN}/steering"], check=False, capture_output=True, text=True
-            )
+            done = subprocess.run(command, check=False, capture_output=True, text=True)
         return dict(json.loads(done.stdout)) if done.stdout.startswith("{") else {"subjects": [], "routes": []}
 
-    def subject(self, name: str = "ingressclass/nginx") -> Object:
+    def subject(self, name: str = "ingressclass/nginx", *, at: str = ADMIN) -> Object:
         """What operate says about one subject."""
-        return next((one for one in self.steering()["subjects"] if one["subject"] == name), {})
+        return next((one for one in self.steering(at=at)["subjects"] if one["subject"] == name), {})
 
     def eventually(self, what: str, condition: Callable[[], bool], *, seconds: float = SECONDS) -> float:
         """Wait for a condition; the seconds that it took."""
@@ -287,13 +286,13 @@ class Running:
             ready=f"http://{RELAY_POD}:8082/healthz",
         )
 
-    def start_operate(self, *arguments: str) -> None:
+    def start_operate(self, *arguments: str, name: str = "operate", admin: str = ADMIN) -> None:
         """`dnsproxy operate`, from the moment at which its admin port answers."""
         self._start(
-            "operate",
+            name,
             "dnsproxy",
-            *("operate", "--method", "print", "--admin", ADMIN, *arguments),
-            ready=f"http://{ADMIN}/healthz",
+            *("operate", "--method", "print", "--admin", admin, *arguments),
+            ready=f"http://{admin}/healthz",
         )
 
     def end(self, name: str, *, politely: bool = False) -> None:

@@ -32,6 +32,7 @@ from tests.dnsproxy.operate.decide.cluster import (
 )
 
 STEERED = (route_of(),)
+LISTENING = (route_of(steered=False),)
 PROXIED, NAMED, EMPTY = service(points=PROXY), service(points=HOSTNAME), service(points=())
 BOTH = service(points=(*VIP, *HOSTNAME))
 V6 = (BalancerAddress("2001:db8::10"),)
@@ -48,7 +49,21 @@ def failed(count: int) -> dict[object, Handshake]:
 Row = tuple[str, Facts, Verdict, bool, str]
 ROWS: list[Row] = [
     ("demands the header, no handshake", cluster(), Verdict.RELAY, False, "no handshake through the relay yet"),
-    ("demands the header, handshake", cluster(handshakes={NGINX: SUCCEEDED}), Verdict.RELAY, True, "succeeded"),
+    ("demands the header, no relay Service", cluster(handshakes={NGINX: SUCCEEDED}), Verdict.RELAY, False, "succeeded"),
+    (
+        "demands the header, handshake",
+        cluster(routes=LISTENING, handshakes={NGINX: SUCCEEDED}),
+        Verdict.RELAY,
+        True,
+        "succeeded",
+    ),
+    (
+        "handshake through a Service that was deleted",
+        cluster(routes=(route_of(steered=False, uid="2"),), handshakes={NGINX: replace(SUCCEEDED, uid="1")}),
+        Verdict.RELAY,
+        False,
+        "yet",
+    ),
     (
         "handshake with another backend",
         cluster(handshakes={NGINX: Handshake("a/b", True)}),
@@ -183,7 +198,13 @@ ROWS: list[Row] = [
         False,
         "demands",
     ),
-    ("Gateway", cluster(WEB, handshakes={GATEWAY: SUCCEEDED}), Verdict.RELAY, True, "succeeded"),
+    (
+        "Gateway",
+        cluster(WEB, routes=(route_of(GATEWAY, steered=False),), handshakes={GATEWAY: SUCCEEDED}),
+        Verdict.RELAY,
+        True,
+        "succeeded",
+    ),
     (
         "a Service of people answers for it",
         cluster(routes=(THEIRS,)),
@@ -204,7 +225,7 @@ def test_facts_give_a_decision_with_its_evidence(facts: Facts, verdict: Verdict,
 
 
 def test_two_subjects_may_share_one_service() -> None:
-    facts = cluster(subjects=(CLASS, WEB), handshakes={NGINX: SUCCEEDED})
+    facts = cluster(subjects=(CLASS, WEB), routes=LISTENING, handshakes={NGINX: SUCCEEDED})
     assert {str(one.subject): one.steer for one in decide(facts)} == {
         "gateway/infra/web": False,
         "ingressclass/nginx": True,
