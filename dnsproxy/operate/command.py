@@ -44,9 +44,9 @@ Examples:
   kubectl -n switchback exec deploy/operate -- dnsproxy status
 
 \b
-RBAC: list and watch services, endpointslices, ingressclasses and gateways, list daemonsets; get the ConfigMaps
-kube-proxy, cilium-config and antrea-config; create events; in its own namespace create, patch and delete services, and
-create, get and update leases; and what `dnsproxy install --watch` needs. deploy/ has all of it.
+RBAC: list and watch services, endpointslices, ingressclasses, gateways and gatewayclasses, list daemonsets; get the
+ConfigMaps kube-proxy, cilium-config and antrea-config; create events; in its own namespace create, patch and delete
+services, and create, get and update leases; and what `dnsproxy install --watch` needs. deploy/ has all of it.
 """
 
 

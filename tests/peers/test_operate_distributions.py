@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from tests.kit import gateway_api
 from tests.kit.doctor_stage.objects import kube_proxy
 from tests.kit.doctor_stage.servers import Server
 from tests.kit.networks import root
@@ -87,6 +88,13 @@ STATES: Final = (
     with_class("silent", "silent/nginx", Server.SILENT, vip("203.0.113.73"), ALONE),
     of_gateway("envoy", "envoy-gateway-system/envoy-infra", ("203.0.113.30",), RELAY,
                *controller("envoy-gateway-system/envoy-infra", Server.HAPROXY, vip("203.0.113.30"))),
+    # Two Services with the address of a Gateway; its class names the controller.
+    of_gateway("classed", "switchback.dev/backend names classed/proxy", ("203.0.113.32",), RELAY,
+               {"kind": "GatewayClass", "apiVersion": f"{gateway_api.GROUP}/v1",
+                "metadata": {"name": "classed", "annotations": {"switchback.dev/backend": "classed/proxy"}},
+                "spec": {"controllerName": "example.org/gateways"}},
+               *controller("classed/proxy", Server.REQUIRES, vip("203.0.113.32")),
+               *controller("classed/other", Server.REJECTS, vip("203.0.113.32")), gateway_class="classed"),
     of_gateway("plain-gateway", "pods reach it", ("203.0.113.31",), NOTHING,
                *controller("envoy-gateway-system/envoy-plain", Server.REJECTS, vip("203.0.113.31"))),
 )  # fmt: skip

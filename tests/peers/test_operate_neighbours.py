@@ -167,7 +167,7 @@ def test_a_service_of_ours_that_is_deleted_is_made_again(stage: Stage, running: 
     stage.remove({"kind": "Service", "metadata": {"name": ROUTE, "namespace": OWN}})
 
     def is_new() -> bool:
-        return stage.routes().get(ROUTE, before)["metadata"]["uid"] != before["metadata"]["uid"]
+        return bool(stage.routes().get(ROUTE, before)["metadata"]["uid"] != before["metadata"]["uid"])
 
     stage.eventually("another Service", is_new, seconds=SOON)
     stage.eventually("steered again", lambda: bool(stage.subject().get("steered")), seconds=30)

@@ -15,7 +15,7 @@ from dnsproxy.doctor.judge.web_ports import web_ports
 from dnsproxy.operate.decide.facts import Facts, ServiceFacts, SubjectFacts
 
 BACKEND: Final = "switchback.dev/backend"
-"""The annotation of an IngressClass or Gateway with the Service of its controller, `NAMESPACE/NAME`."""
+"""The annotation of an IngressClass, Gateway or GatewayClass with the Service of its controller, `NAMESPACE/NAME`."""
 _ADVICE: Final = f"annotate it with {BACKEND}: NAMESPACE/NAME"
 
 

@@ -13,15 +13,15 @@ import trio
 
 from dnsproxy.cluster_dns.own_service import ObjectRef, pods_of
 from dnsproxy.hostnames.claimed_subjects import ClaimedSubject
-from dnsproxy.operate.decide.controllers import BACKEND, controllers_of
-from dnsproxy.operate.decide.facts import Facts, Route, ServiceFacts, SubjectFacts, parse_subject
+from dnsproxy.operate.decide.controllers import controllers_of
+from dnsproxy.operate.decide.facts import Facts, Route, ServiceFacts, Subject, SubjectFacts, parse_subject
 from dnsproxy.operate.decide.route_manifest import route_of
 from dnsproxy.operate.observe.data_plane import DataPlaneReader
 from dnsproxy.operate.observe.endpoints import endpoints_of, ready_families, ready_pods
 from dnsproxy.operate.observe.followed import EndpointFollowers, Followed, itself, slices_of_namespace
-from dnsproxy.operate.observe.owners import gateway_owner, owners_of
+from dnsproxy.operate.observe.owners import backend_of, gateway_owner, owners_of
 from dnsproxy.operate.observe.services import follow_services
-from dnsproxy.operate.observe.structs import GATEWAYS, INGRESS_CLASSES
+from dnsproxy.operate.observe.structs import GATEWAY_CLASSES, GATEWAYS, INGRESS_CLASSES
 from dnsproxy.operate.observe.subjects import SubjectsFollower
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.follower_status import FollowerStatus
@@ -51,6 +51,7 @@ class Observation:
         self.services = follow_services(on_change)
         self.classes = Followed(INGRESS_CLASSES, itself, on_change)
         self.gateways = Followed(GATEWAYS, itself, on_change)
+        self.gateway_classes = Followed(GATEWAY_CLASSES, itself, on_change)
         self.route_services = Followed(route_service_collection(places.namespace), itself, on_change)
         self.subjects = SubjectsFollower(on_change)
         self.plane = DataPlaneReader(client, on_change)
@@ -67,7 +68,8 @@ class Observation:
             nursery.start_soon(self.plane.run)
 
     def _followed(self) -> tuple[Followed[Any, Any], ...]:
-        return self.services, self.classes, self.gateways, self.route_services, self._slices
+        classes = self.classes, self.gateway_classes
+        return self.services, *classes, self.gateways, self.route_services, self._slices
 
     @property
     def statuses(self) -> tuple[FollowerStatus, ...]:
@@ -114,20 +116,25 @@ class Observation:
 
     def _subject(self, claimed: ClaimedSubject) -> SubjectFacts:
         subject = parse_subject(claimed.subject)
-        owners: frozenset[str] = frozenset()
-        if subject.namespace:
-            found = self.gateways.objects.get(f"{subject.namespace}/{subject.name}")
-            owners = frozenset([gateway_owner(subject.namespace, subject.name)])
-        else:
-            found = self.classes.objects.get(subject.name)
-        return SubjectFacts(
-            subject,
-            hostnames=claimed.hostnames,
-            examples=claimed.examples,
-            status=claimed.status,
-            backend=(found.metadata.annotations or {}).get(BACKEND) if found is not None else None,
-            owners=owners | (owners_of(found.metadata) if found is not None else frozenset()),
-        )
+        backend, owners = self._marks_of_gateway(subject) if subject.namespace else self._marks_of_class(subject)
+        return SubjectFacts(subject, claimed.hostnames, claimed.examples, claimed.status, backend, owners)
+
+    def _marks_of_class(self, subject: Subject) -> tuple[str | None, frozenset[str]]:
+        """The annotation with its backend, and its owners."""
+        found = self.classes.objects.get(subject.name)
+        return (backend_of(found.metadata), owners_of(found.metadata)) if found is not None else (None, frozenset())
+
+    def _marks_of_gateway(self, subject: Subject) -> tuple[str | None, frozenset[str]]:
+        """The same; without an annotation of its own that of its class, whose owners own no Gateway."""
+        own = frozenset([gateway_owner(subject.namespace, subject.name)])
+        found = self.gateways.objects.get(f"{subject.namespace}/{subject.name}")
+        if found is None:
+            return None, own
+        of_class = self.gateway_classes.objects.get(found.spec.gateway_class_name)
+        backend = backend_of(found.metadata)
+        if backend is None and of_class is not None:
+            backend = backend_of(of_class.metadata)
+        return backend, own | owners_of(found.metadata)
 
     def _relay_slices(self, routes: Iterable[Route]) -> tuple[EndpointSlice, ...]:
         """Those of the route Services, which all have the same pods."""

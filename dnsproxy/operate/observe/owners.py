@@ -1,4 +1,4 @@
-"""Owners: what two objects have in common that one installation made.
+"""Owners: what two objects have in common that one installation made, and the annotation that names a Service.
 
 The law: pure. Only marks that an installer sets, never a name that a program happens to have: the annotations of Helm,
 the two standard labels of an instance, and the Gateway API's label for what belongs to a Gateway.
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from dnsproxy.operate.decide.controllers import BACKEND
 from sidecar.kubernetes.structs.metadata import LabelledMetadata
 
 _RELEASE: Final = "meta.helm.sh/release-name"
@@ -18,6 +19,11 @@ _RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"
 _INSTANCE: Final = "app.kubernetes.io/instance"
 _NAME: Final = "app.kubernetes.io/name"
 _GATEWAY: Final = "gateway.networking.k8s.io/gateway-name"
+
+
+def backend_of(metadata: LabelledMetadata) -> str | None:
+    """The text of the annotation with the Service of a controller."""
+    return (metadata.annotations or {}).get(BACKEND)
 
 
 def owners_of(metadata: LabelledMetadata) -> frozenset[str]:

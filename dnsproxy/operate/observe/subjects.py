@@ -78,11 +78,10 @@ def merge_subjects(documents: Iterable[Iterable[ClaimedSubject]]) -> tuple[Claim
 
 
 def _doubt(answers: PodAnswers[SubjectsDocument]) -> str:
-    if answers.doubt:
-        return answers.doubt
-    for pod, one in sorted(answers.documents.items(), key=lambda item: str(item[0])):
-        if one.waiting_for:
-            return f"{pod}: waiting for the first sync of: {', '.join(one.waiting_for)}"
-        if one.left_out:
-            return f"{pod}: {one.left_out} subjects are left out"
-    return ""
+    return answers.find_doubt(_doubt_of_one)
+
+
+def _doubt_of_one(document: SubjectsDocument) -> str:
+    if document.waiting_for:
+        return f"waiting for the first sync of: {', '.join(document.waiting_for)}"
+    return f"{document.left_out} subjects are left out" if document.left_out else ""

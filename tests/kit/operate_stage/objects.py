@@ -89,10 +89,13 @@ def ingress_class(name: str, controller: str = "example.org/controller", **metad
     }
 
 
-def gateway(name: str, host: str, *addresses: str, namespace: str = "infra", **metadata: Any) -> tuple[Object, Object]:
+def gateway(
+    name: str, host: str, *addresses: str, namespace: str = "infra", gateway_class: str = "public", **metadata: Any
+) -> tuple[Object, Object]:
     """A Gateway with one HTTPS listener, accepted at these addresses or hostnames, and a route for its host."""
     tls = {"certificateRefs": [{"name": "tls"}]}
-    made = gateway_api.gateway(gateway_api.listener("web", host, protocol="HTTPS", port=443, tls=tls), name=name)
+    listener = gateway_api.listener("web", host, protocol="HTTPS", port=443, tls=tls)
+    made = gateway_api.gateway(listener, name=name, gatewayClassName=gateway_class)
     about = {"reason": "Accepted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     entries = [{"type": "IPAddress" if is_address(one) else "Hostname", "value": one} for one in addresses]
     status = {"conditions": [{"type": "Accepted", "status": "True", **about}], "addresses": entries}

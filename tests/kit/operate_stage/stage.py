@@ -18,7 +18,7 @@ import pytest
 from tests.kit.apiserver import ApiServer, running_apiserver, send
 from tests.kit.doctor_stage.objects import collection_of, path_of
 from tests.kit.doctor_stage.servers import Server, running_servers
-from tests.kit.gateway_api import install_crds
+from tests.kit.gateway_api import RESOURCES, install_crds
 from tests.kit.launched import ROOT
 from tests.kit.networks import POD_ADDRESS, Network, one_network
 from tests.kit.operate_stage.objects import (
@@ -351,7 +351,7 @@ def running_stage(folder: Path) -> Iterator[Stage]:
             stack.enter_context(running_servers(folder))
             api = stack.enter_context(running_apiserver(folder, service_range=SERVICE_RANGE))
             create_node(api, POD_ADDRESS)
-            install_crds(api)
+            install_crds(api, (*RESOURCES, "gatewayclasses"))
             stack.enter_context(endpoint_slice_controller(api, folder))
             stack.enter_context(kube_proxy(api, folder))
             stack.enter_context(_public_dns(folder))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.operate.observe.owners import gateway_owner, owners_of
+from dnsproxy.operate.observe.owners import backend_of, gateway_owner, owners_of
 from sidecar.kubernetes.structs.metadata import LabelledMetadata
 
 HELM = {"meta.helm.sh/release-name": "nginx", "meta.helm.sh/release-namespace": "web"}
@@ -36,3 +36,12 @@ def test_a_gateway_owns_what_carries_its_label_in_its_namespace() -> None:
     of = LabelledMetadata("a", "infra", labels={"gateway.networking.k8s.io/gateway-name": "public"})
     assert owners_of(of) == {gateway_owner("infra", "public")}
     assert owners_of(of) != {gateway_owner("web", "public")}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "backend"),
+    [(None, None), ({}, None), ({"switchback.dev/backend": "a/b"}, "a/b"), ({"switchback.dev/backend": ""}, "")],
+    ids=["no annotations", "others", "annotated", "empty"],
+)
+def test_the_annotation_is_taken_as_it_is(annotations: dict[str, str] | None, backend: str | None) -> None:
+    assert backend_of(LabelledMetadata("a", annotations=annotations)) == backend
