@@ -19,6 +19,7 @@ from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
 from dnsproxy.ip_mode.watch.watch_status import IpModeCollector
+from dnsproxy.operate.report.steering_status import SteeringCollector, SteeringStatus
 from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
@@ -42,7 +43,8 @@ async def _collected() -> Mapping[str, list[Metric]]:
     statuses = [FollowerStatus("Ingress")]
     collectors: Mapping[str, Sequence[Collector]] = {
         "`dnsproxy serve`": [ServerCollector(server, keeper, lambda: statuses, ownership=ownership)],
-        "`dnsproxy install --watch`": [WatchCollector(WatchStatus())],
+        "`dnsproxy operate`": [SteeringCollector(SteeringStatus())],
+        "`dnsproxy operate` and `dnsproxy install --watch`": [WatchCollector(WatchStatus())],
         "`dnsproxy ip-mode --watch`": [IpModeCollector([])],
         "the publishers": [PublishCollector(PublishStatus("", ""))],
         "`proxy`": [

@@ -66,6 +66,12 @@ class SteeringCollector(Collector):
             sum(one.steered for one in document.subjects),
         )
         yield _gauge(
+            "undecided",
+            "Ingress classes and Gateways that something is missing to decide about; 0 if this replica does not lead.",
+            # Only the replica that leads probes, so the others miss that.
+            sum(one.undecided for one in document.subjects) if document.leads else 0,
+        )
+        yield _gauge(
             "faults",
             "Decisions that something is in the way of, and route Services with a fault.",
             sum(bool(one.fault) for one in document.subjects) + sum(bool(one.faults) for one in document.routes),

@@ -23,7 +23,14 @@ def test_it_is_ready_once_every_list_was_read() -> None:
 
 def test_no_name_of_the_cluster_is_a_label() -> None:
     rows = tuple(
-        SubjectRow(subject=f"ingressclass/{name}", decision=decision, steered=steered, hostnames=1, fault=fault)
+        SubjectRow(
+            subject=f"ingressclass/{name}",
+            decision=decision,
+            steered=steered,
+            undecided=decision == "leave alone",
+            hostnames=1,
+            fault=fault,
+        )
         for name, decision, steered, fault in (
             ("a", "relay", True, ""),
             ("b", "relay", False, "taken"),
@@ -44,6 +51,7 @@ def test_no_name_of_the_cluster_is_a_label() -> None:
         'dnsproxy_operate_subjects{decision="relay"}': 2,
         'dnsproxy_operate_subjects{decision="keep"}': 0,
         "dnsproxy_operate_steered": 1,
+        "dnsproxy_operate_undecided": 1,
         "dnsproxy_operate_faults": 2,
         "dnsproxy_operate_writes_total": 0,
         'dnsproxy_operate_write_errors_total{cause="forbidden"}': 1,
@@ -52,3 +60,11 @@ def test_no_name_of_the_cluster_is_a_label() -> None:
         'dnsproxy_operate_handshakes_total{result="succeeded"}': 0,
         'dnsproxy_operate_handshakes_total{result="failed"}': 2,
     }
+
+
+def test_a_replica_that_does_not_lead_misses_nothing() -> None:
+    # Without probes every class is undecided there; an alert would fire for ever.
+    row = SubjectRow(subject="ingressclass/a", decision="keep", steered=True, undecided=True, hostnames=1)
+    for leads in (True, False):
+        status = SteeringStatus(document=SteeringDocument(leads=leads, subjects=(row,)))
+        assert metrics(status)["dnsproxy_operate_undecided"] == leads
