@@ -1,13 +1,13 @@
 #!/bin/sh
-# Removes Switchback from a cluster: first the stanza from its DNS, then wholeip's rules from its nodes, then all objects.
-# Needs only kubectl.
+# Removes Switchback from a cluster: operate ends, then the stanza leaves the cluster's DNS, then wholeip's rules the nodes,
+# then all objects go. Removes an installation with an installer (Deployment or Job dnsproxy-install) too. Needs only kubectl.
 #
 #   deploy/remove.sh KUSTOMIZATION      the folder or address that you gave to `kubectl apply -k`
 #
 # You may run it any number of times. It deletes no other object while the DNS still asks dnsproxy, or while a node still
 # has rules, or if it cannot find out. It deletes only objects of the kustomization, under the names that deploy/ gives them.
 # KUBECTL          the kubectl command, if it needs arguments (KUBECTL='kubectl --context production')
-# SECONDS_TO_WAIT  seconds to wait for each step: the installer's end, the stanza, the agents' end, the nodes (960)
+# SECONDS_TO_WAIT  seconds to wait for each step: operate's end, the stanza, the agents' end, the nodes (960)
 set -eu
 
 kubectl=${KUBECTL:-kubectl}
@@ -15,7 +15,7 @@ seconds=${SECONDS_TO_WAIT:-960}
 [ $# = 1 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 # The objects that show what there is to remove before all else.
-stanza='(Deployment|DaemonSet) switchback/dnsproxy|CronJob switchback/dnsproxy-uninstall'
+stanza='(Deployment|DaemonSet) switchback/(dnsproxy|operate)|CronJob switchback/dnsproxy-uninstall'
 rules='(DaemonSet|CronJob) switchback-wholeip/wholeip(-uninstall)?'
 
 say() { printf 'remove: %s\n' "$*" >&2; }
@@ -69,27 +69,38 @@ stanza_ended() {
     grep -o -w -e Complete -e Failed || true
 }
 
+# Each of them would restore the stanza.
+keepers='operate dnsproxy-install'
+
 take_out_the_stanza() {
-  # No installer may restore the stanza afterwards, so this also waits for running pods to end.
-  here delete deployment,job dnsproxy-install --ignore-not-found --cascade=foreground --timeout="${seconds}s" || {
-    here get pods --selector app.kubernetes.io/name=installer -o wide >&2 || true
-    give_up 'the installer does not end, and would restore the stanza; remove a lost node with `kubectl delete node`'
+  # This also waits for running pods to end.
+  here delete deployment,job $keepers --ignore-not-found --cascade=foreground --timeout="${seconds}s" || {
+    here get pods --selector 'app.kubernetes.io/name in (operate, installer)' -o wide >&2 || true
+    give_up 'operate does not end, and would restore the stanza; remove a lost node with `kubectl delete node`'
   }
-  installer=$(here get cronjob dnsproxy-uninstall --ignore-not-found -o name) || give_up 'it is unknown whether an installer is here'
-  if [ -z "$installer" ]; then
+  uninstaller=$(here get cronjob dnsproxy-uninstall --ignore-not-found -o name) || give_up 'it is unknown whether dnsproxy-uninstall is here'
+  if [ -z "$uninstaller" ]; then
     if has 'CronJob switchback/dnsproxy-uninstall'; then
-      left=$(marked) || give_up 'no installer is here, and it is unknown whether the stanza is still in the DNS'
-      [ -z "$left" ] || give_up "no installer is here, but the stanza is still in: $left. Apply the kustomization again and run this again, or run \`dnsproxy uninstall\`"
+      left=$(marked) || give_up 'no dnsproxy-uninstall is here, and it is unknown whether the stanza is still in the DNS'
+      [ -z "$left" ] || give_up "no dnsproxy-uninstall is here, but the stanza is still in: $left. Apply the kustomization again and run this again, or run \`dnsproxy uninstall\`"
     fi
-    say 'no installer here: if you installed the stanza in another way, remove it first (dnsproxy uninstall); it does no harm meanwhile'
+    say 'no dnsproxy-uninstall here: if you installed the stanza in another way, remove it first (dnsproxy uninstall); it does no harm meanwhile'
     return
   fi
   job=dnsproxy-uninstall-$(date +%s)
   here create job "$job" --from=cronjob/dnsproxy-uninstall || give_up 'the Job that removes the stanza cannot be created'
   outcome=$(await stanza_ended) || give_up "the stanza is not removed after $seconds s"
   here logs "job/$job" || true
-  stay_away here deployment,job dnsproxy-install
+  for keeper in $keepers; do stay_away here deployment,job "$keeper"; done
   [ "$outcome" = Complete ] || give_up 'the stanza could not be removed'
+}
+
+# What operate wrote, and what only an installation with an installer has outside of the namespace switchback.
+take_out_the_rest() {
+  here delete services --selector app.kubernetes.io/managed-by=switchback-operate --ignore-not-found
+  here delete leases switchback-operate --ignore-not-found
+  $kubectl --namespace kube-system delete roles,rolebindings switchback-installer switchback-installer-watch switchback-installer-writing --ignore-not-found
+  $kubectl delete clusterroles,clusterrolebindings switchback-installer --ignore-not-found
 }
 
 # A line for each node that still has its rules: its name, and the word Failed if its Job has failed. Fails if the state
@@ -145,4 +156,5 @@ renamed=$(printf '%s\n' "$objects" | grep -E -e '^CronJob .*(dnsproxy|wholeip)-u
 [ -z "$renamed" ] || give_up "this script cannot follow a kustomization that renames objects or moves them to another namespace ($renamed): run \`dnsproxy uninstall\`, and \`wholeip uninstall\` on each node, and then \`kubectl delete -k\`"
 if has "$stanza"; then take_out_the_stanza; fi
 if has "$rules"; then take_out_the_rules; fi
+if has "$stanza"; then take_out_the_rest; fi
 $kubectl delete -k "$1" --ignore-not-found

@@ -29,7 +29,7 @@ Examples:
   dnsproxy status --context production
   dnsproxy status --output json | jq -r .verdict
   dnsproxy status --output json | jq -r .drift.diff       what an install would change
-  kubectl -n switchback exec deploy/dnsproxy -- dnsproxy status
+  kubectl -n switchback exec deploy/operate -- dnsproxy status
 
 \b
 RBAC in the namespace of the cluster's DNS: get services and configmaps, list deployments and daemonsets; if the Service

@@ -23,12 +23,28 @@ list ingressclasses
 watch ingressclasses
 list namespaces
 watch namespaces
-list services relay in switchback
-watch services relay in switchback
+list services in switchback
+watch services in switchback
 list endpointslices in switchback
 watch endpointslices in switchback
 list configmaps coredns in kube-system
 watch configmaps coredns in kube-system
+list configmaps nodelocaldns in kube-system
+list configmaps kube-dns in kube-system
+list configmaps rke2-coredns-rke2-coredns in kube-system
+list configmaps dns-default in openshift-dns
+watch configmaps dns-default in openshift-dns
+"""
+
+RELAY = """
+list services
+watch services
+list services in switchback
+watch services in switchback
+list services controller in ingress-nginx
+list endpointslices
+watch endpointslices
+list endpointslices in ingress-nginx
 """
 
 GATEWAYS = """
@@ -115,17 +131,20 @@ list configmaps kubeadm-config in kube-system
 watch configmaps in kube-system
 list configmaps in kube-system
 get configmaps coredns in kube-system
+list configmaps coredns-custom in kube-system
+list configmaps in openshift-dns
 update configmaps coredns in kube-system
 patch configmaps coredns in kube-system
 delete configmaps coredns in kube-system
 create configmaps in switchback
 list services
-list services in switchback
 list services in kube-system
-watch services dnsproxy in switchback
-get services relay in switchback
-patch services relay in switchback
-delete services relay in switchback
+list services in default
+get services relay-nginx in switchback
+create services in switchback
+patch services relay-nginx in switchback
+patch services dnsproxy in switchback
+delete services relay-nginx in switchback
 create ingresses in default
 update ingresses any in default
 patch ingresses any in default
@@ -151,6 +170,7 @@ create clusterrolebindings
 list networkpolicies in switchback
 delete networkpolicies nothing-else in switchback
 create leases in switchback
+get leases switchback-operate in switchback
 create namespaces
 delete namespaces switchback
 """
@@ -166,7 +186,8 @@ def serving(*arguments: str, kubeconfig: Path, folder: Path, until: str = "") ->
     dns, admin = free_ports(2)
     log = folder / "dnsproxy.log"
     command = [sys.executable, "-m", "dnsproxy", "serve", f"--listen=127.0.0.1:{dns}", f"--admin=127.0.0.1:{admin}"]
-    command += ["--upstream=127.0.0.1:9", "--target=service:switchback/relay", f"--kubeconfig={kubeconfig}"]
+    command += ["--upstream=127.0.0.1:9", "--target=auto", "--routes-namespace=switchback"]
+    command += [f"--kubeconfig={kubeconfig}"]
     with log.open("wb") as stderr:
         process = subprocess.Popen([*command, *arguments], stderr=stderr)
     try:

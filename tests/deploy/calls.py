@@ -9,6 +9,8 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -114,21 +116,27 @@ class Caller:
 
     def verdict(self, call: Call) -> str:
         """`allowed` or `forbidden`. An allowed call may still be invalid for other reasons, which do not count."""
-        context = ssl.create_default_context(cafile=str(self.server.ca_file))
-        connection = http.client.HTTPSConnection("127.0.0.1", self.server.port, context=context, timeout=30)
         kind = "application/merge-patch+json" if call.verb == "patch" else "application/json"
         headers = {"authorization": f"Bearer {self.token}", "content-type": kind}
-        try:
+        with self.connection() as connection:
             connection.request(call.method, call.path, call.content, headers)
             response = connection.getresponse()
             # An allowed watch does not end by itself.
             said = response.read() if response.status >= http.client.BAD_REQUEST else b""
-        finally:
-            connection.close()
         assert response.status != http.client.UNAUTHORIZED, said
         # Pod Security and other admission plugins forbid too; only RBAC uses these words.
         is_refused = response.status == http.client.FORBIDDEN and b"cannot " + call.verb.encode() in said
         return FORBIDDEN if is_refused else ALLOWED
+
+    @contextmanager
+    def connection(self) -> Iterator[http.client.HTTPSConnection]:
+        """A connection for a call of another form."""
+        context = ssl.create_default_context(cafile=str(self.server.ca_file))
+        connection = http.client.HTTPSConnection("127.0.0.1", self.server.port, context=context, timeout=30)
+        try:
+            yield connection
+        finally:
+            connection.close()
 
     def write_kubeconfig(self, path: Path) -> Path:
         """A kubeconfig with this token, for a program."""

@@ -19,24 +19,25 @@ import yaml
 from tests.kit.programs import program
 
 DEPLOY: Final = Path(__file__).parents[2] / "deploy"
+INSTALLATION: Final = DEPLOY
+"""The folder that an owner applies, or names under `resources`."""
 BASE: Final = DEPLOY / "base"
 
-ALONE: Final = frozenset({"node-local", "installer-job", "installer-print"})
+INCLUDED: Final = frozenset({"operate", "gateway-api"})
+"""Components that the installation has."""
+ALONE: Final = frozenset({"node-local", "print"})
 """Components that replace others, so that not all of them can be combined."""
-_FIRST: Final = ("installer", "stub-domains")
+_FIRST: Final = ("operate", "gateway-api", "stub-domains")
 """Components that others are listed after."""
 _NEEDED: Final = {
     "doctor-strict": ["doctor"],
-    "installer-job": ["installer"],
-    "installer-print": ["installer"],
-    "installer-watch": ["installer"],
     "node-hosts-control-planes": ["node-hosts"],
     "node-hosts-user-namespace": ["node-hosts"],
-    "stub-domains": ["installer"],
+    "print": ["operate"],
     "wholeip-metrics": ["wholeip"],
     "wholeip-strict": ["wholeip"],
 }
-"""The components that a component requires."""
+"""The components that a component requires; the installation has some of them."""
 _FILLED_IN: Final = re.compile(r"\$\(\w+\)")
 """A reference to another variable inside a value."""
 
@@ -56,9 +57,15 @@ def components() -> list[Path]:
     return sorted(found, key=lambda one: (_FIRST.index(one.name) if one.name in _FIRST else len(_FIRST), one.name))
 
 
+def added() -> list[Path]:
+    """The folders of the components that an owner may add to the installation."""
+    return [one for one in components() if one.name not in INCLUDED]
+
+
 def with_needed(component: Path) -> list[Path]:
-    """A component after the components that it requires."""
-    return [*(component.parent / name for name in _NEEDED.get(component.name, ())), component]
+    """A component after those that it requires and that the installation does not have."""
+    needed = [name for name in _NEEDED.get(component.name, ()) if name not in INCLUDED]
+    return [*(component.parent / name for name in needed), component]
 
 
 def overlays() -> list[Path]:
@@ -76,23 +83,29 @@ def render(folder: Path) -> list[Manifest]:
 
 @functools.cache
 def kustomizations() -> Mapping[str, Sequence[Manifest]]:
-    """Every rendered kustomization by its folder in deploy/: the base, overlays, the base with one component."""
-    folders = {path: path for path in (BASE, *overlays())}
+    """Every rendered kustomization by name: the installation, its base, overlays, and it with one component."""
+    folders = {path: path for path in (INSTALLATION, BASE, *overlays())}
     with tempfile.TemporaryDirectory(prefix="switchback-") as composed:
         for component in components():
             folder = Path(composed) / component.name
             folder.mkdir()
-            folders[component] = compose(folder, with_components=with_needed(component))
-        return {str(name.relative_to(DEPLOY)): render(folder) for name, folder in folders.items()}
+            base = BASE if component.name in INCLUDED else INSTALLATION
+            folders[component] = compose(folder, with_components=with_needed(component), base=base)
+        return {_name(path): render(folder) for path, folder in folders.items()}
 
 
 def names() -> list[str]:
     """The names of all kustomizations."""
-    return [str(path.relative_to(DEPLOY)) for path in (BASE, *overlays(), *components())]
+    return [_name(path) for path in (INSTALLATION, BASE, *overlays(), *components())]
 
 
-def compose(folder: Path, *, with_components: Sequence[Path], more: str = "", base: Path = BASE) -> Path:
-    """Write an owner's kustomization into `folder`: the base with these components. Returns the folder."""
+def _name(path: Path) -> str:
+    """`deploy`, or the folder in it: `overlays/eks`."""
+    return DEPLOY.name if path == INSTALLATION else str(path.relative_to(DEPLOY))
+
+
+def compose(folder: Path, *, with_components: Sequence[Path], more: str = "", base: Path = INSTALLATION) -> Path:
+    """Write an owner's kustomization into `folder`: the installation with these components. Returns the folder."""
     rows = ["apiVersion: kustomize.config.k8s.io/v1beta1", "kind: Kustomization"]
     rows += ["resources:", f"  - {os.path.relpath(base, folder.resolve())}"]
     if with_components:
@@ -120,6 +133,18 @@ def find(manifests: Iterable[Manifest], kind: str, name: str) -> Manifest:
     """The only object of that kind and name."""
     (found,) = [one for one in manifests if one["kind"] == kind and one["metadata"]["name"] == name]
     return found
+
+
+def roles_of(manifests: Sequence[Manifest], account: str) -> list[Manifest]:
+    """The Roles and ClusterRoles of an account."""
+    bound = {
+        (one["roleRef"]["kind"], one["metadata"].get("namespace"), one["roleRef"]["name"])
+        for one in manifests
+        if account in {subject["name"] for subject in one.get("subjects") or ()}
+    }
+    kinds = ("Role", "ClusterRole")
+    roles = (one for one in manifests if one["kind"] in kinds)
+    return [one for one in roles if (one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) in bound]
 
 
 def pod_template(manifest: Manifest) -> Manifest | None:

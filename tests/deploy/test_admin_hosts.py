@@ -16,6 +16,7 @@ FORMS = ("{}", "{}.switchback", "{}.switchback.svc", "{}.switchback.svc.cluster.
     [
         ("dnsproxy", "DNSPROXY_ADMIN_HOST", ("dnsproxy-admin", "dnsproxy-metrics")),
         ("relay", "PROXY_ADMIN_HOST", ("relay-metrics",)),
+        ("operate", "DNSPROXY_ADMIN_HOST", ("operate",)),
     ],
 )
 def test_each_form_of_a_services_name_is_known(

@@ -1,4 +1,4 @@
-"""Combinations of overlays and components: each works, or is refused in a sentence."""
+"""Combinations of the installation, overlays and components: each works, or is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -10,82 +10,100 @@ from typing import Final
 import pytest
 
 from tests.deploy.laws import LAWS
-from tests.deploy.manifests import BASE, DEPLOY, compose, find, pod_templates, render, settings_of
+from tests.deploy.manifests import (
+    BASE,
+    DEPLOY,
+    INSTALLATION,
+    compose,
+    find,
+    overlays,
+    pod_templates,
+    render,
+    settings_of,
+)
 from tests.kit.programs import program
 
 pytestmark = pytest.mark.peer("kubectl")
 
-STAYS: Final = frozenset({("Deployment", "dnsproxy-install"), ("CronJob", "dnsproxy-uninstall")})
-ONCE: Final = frozenset({("Job", "dnsproxy-install"), ("CronJob", "dnsproxy-uninstall")})
-PRINTS: Final = frozenset({("CronJob", "dnsproxy-print")})
+WRITES: Final = frozenset({("Deployment", "operate"), ("CronJob", "dnsproxy-uninstall")})
+PRINTS: Final = frozenset({("Deployment", "operate"), ("CronJob", "dnsproxy-print")})
+NO_STANZA: Final[frozenset[tuple[str, str]]] = frozenset()
 
 
 def combined(text: str, folder: Path) -> Path:
-    """The folder of `OVERLAY + COMPONENT + ...`, written as by an owner; `base` is no overlay."""
-    overlay, *more = text.split(" + ")
-    base = BASE if overlay == "base" else DEPLOY / "overlays" / overlay
+    """The folder of `KUSTOMIZATION + COMPONENT + ...`, written as by an owner: `deploy`, `base`, or an overlay."""
+    first, *more = text.split(" + ")
+    base = {"deploy": INSTALLATION, "base": BASE}.get(first, DEPLOY / "overlays" / first)
     return compose(folder, with_components=[DEPLOY / "components" / one for one in more], base=base)
 
 
 @pytest.mark.parametrize(
-    ("text", "installer"),
+    ("text", "kind"),
     [
-        ("kubeadm", STAYS),
-        ("kubeadm + installer-watch", STAYS),
-        ("talos + installer-watch", STAYS),
-        ("talos + installer-watch + installer-watch", STAYS),
-        ("base + installer + installer-watch", STAYS),
-        ("kubeadm + stub-domains", STAYS),
-        ("gke + stub-domains", STAYS),
-        ("kubeadm + stub-domains + installer-job", ONCE),
-        ("talos + installer-job", ONCE),
-        ("kubespray + installer-job", ONCE),
-        ("kubeadm + installer-job + installer-job", ONCE),
-        ("base + installer + installer-job", ONCE),
-        ("kubeadm + installer-print", PRINTS),
-        ("kubeadm + stub-domains + installer-print", PRINTS),
-        ("eks + installer-print", PRINTS),
-        ("eks + installer-job", PRINTS),
-        ("kubeadm + installer-job + installer-print", PRINTS),
-        ("kubeadm + installer-print + installer-job", PRINTS),
-        ("kubespray + installer-print", PRINTS),
+        ("deploy", WRITES),
+        ("deploy + stub-domains", WRITES),
+        ("base + operate", WRITES),
+        ("base + operate + gateway-api", WRITES),
+        ("base", NO_STANZA),
+        ("base + gateway-api", NO_STANZA),
+        ("deploy + print", PRINTS),
+        ("deploy + print + print", PRINTS),
+        ("deploy + stub-domains + print", PRINTS),
+        ("base + operate + print", PRINTS),
+        *((overlay.name, PRINTS) for overlay in overlays()),
+        ("eks + print", PRINTS),
     ],
 )
-def test_an_installer_is_of_one_kind(text: str, installer: frozenset[tuple[str, str]], tmp_path: Path) -> None:
+def test_the_stanza_is_written_or_printed(text: str, kind: frozenset[tuple[str, str]], tmp_path: Path) -> None:
     manifests = render(combined(text, tmp_path))
     assert [fault for law in LAWS for fault in law(manifests)] == []
-    workloads = {"Deployment", "Job", "CronJob"}
-    found = {(one["kind"], one["metadata"]["name"]) for one in manifests if one["kind"] in workloads}
-    assert {one for one in found if one[1].startswith("dnsproxy-")} == installer
+    kinds = {"Deployment", "CronJob"}
+    workloads = {(one["kind"], one["metadata"]["name"]) for one in manifests if one["kind"] in kinds}
+    assert workloads - {("Deployment", "dnsproxy"), ("Deployment", "relay")} == kind
     roles = {one["metadata"]["name"] for one in manifests if one["kind"] in {"Role", "RoleBinding"}}
-    assert any("installer-watch" in name for name in roles) is (installer == STAYS)
-    assert any("installer-writing" in name for name in roles) is (installer != PRINTS)
+    assert ("switchback-operate-writing" in roles) is (kind == WRITES)
+    if kind:
+        words = find(manifests, "Deployment", "operate")["spec"]["template"]["spec"]["containers"][0]["args"]
+        assert (words[-2:] == ["--method", "print"]) is (kind == PRINTS)
 
 
-@pytest.mark.parametrize("overlay", ["kubeadm", "kubespray", "k3s", "gke"])
-def test_an_installer_and_its_uninstaller_have_the_same_settings(overlay: str, tmp_path: Path) -> None:
-    # deploy/README.md: another DNS Service is a setting of the installer. An uninstaller without it looks elsewhere.
+def test_every_overlay_is_the_installation_that_prints(tmp_path: Path) -> None:
+    printing = render(combined("deploy + print", tmp_path))
+    assert [overlay.name for overlay in overlays() if render(overlay) != printing] == []
+
+
+@pytest.mark.parametrize("overlay", overlays(), ids=lambda one: one.name)
+def test_an_overlay_says_in_three_lines_why_it_is_there(overlay: Path) -> None:
+    lines = (overlay / "kustomization.yaml").read_text(encoding="utf-8").splitlines()
+    comment = [line for line in lines if line.startswith("#")]
+    assert lines[:3] == comment
+    assert "owner is handed text" in comment[0]
+
+
+def test_operate_and_its_uninstaller_have_the_same_settings(tmp_path: Path) -> None:
+    # deploy/README.md: another DNS Service is a setting of operate. An uninstaller without it looks elsewhere.
     more = (
-        "configMapGenerator:\n  - name: installer-settings\n    namespace: switchback\n    behavior: merge\n"
+        "configMapGenerator:\n  - name: operate-settings\n    namespace: switchback\n    behavior: merge\n"
         "    literals: [DNSPROXY_DNS_SERVICE=kube-system/my-dns]\n"
     )
-    base = DEPLOY / "overlays" / overlay
-    for manifests in (render(base), render(compose(tmp_path, with_components=[], more=more, base=base))):
-        install, uninstall = (
+    for manifests in (render(INSTALLATION), render(compose(tmp_path, with_components=[], more=more))):
+        operate, uninstall = (
             next(pod for workload, pod in pod_templates(manifests) if workload["metadata"]["name"] == name)
-            for name in ("dnsproxy-install", "dnsproxy-uninstall")
+            for name in ("operate", "dnsproxy-uninstall")
         )
-        assert settings_of(manifests, install) == settings_of(manifests, uninstall)
+        assert settings_of(manifests, operate) == settings_of(manifests, uninstall)
 
 
-@pytest.mark.parametrize("overlay", ["kubeadm", "k3s"])
-def test_an_installer_ends_before_one_with_other_settings_begins(overlay: str) -> None:
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_an_operate_ends_before_one_with_other_settings_begins(replicas: int) -> None:
     # Two that want different stanzas undo the writes of each other, for minutes.
-    strategy = find(render(DEPLOY / "overlays" / overlay), "Deployment", "dnsproxy-install")["spec"]["strategy"]
-    assert strategy == {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+    strategy = find(render(INSTALLATION), "Deployment", "operate")["spec"]["strategy"]["rollingUpdate"]
+    # https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#max-unavailable
+    unavailable = replicas * int(strategy["maxUnavailable"].removesuffix("%")) // 100
+    assert (strategy["maxSurge"], unavailable) == (0, replicas)
 
 
-@pytest.mark.parametrize("text", ["base + hpa + node-local", "kubeadm + hpa + node-local", "base + node-local"])
+@pytest.mark.parametrize("text", ["deploy + hpa + node-local", "eks + hpa + node-local", "base + node-local"])
 def test_a_daemon_set_is_not_scaled(text: str, tmp_path: Path) -> None:
     manifests = render(combined(text, tmp_path))
     assert "replicas" not in find(manifests, "DaemonSet", "dnsproxy")["spec"]
@@ -93,7 +111,7 @@ def test_a_daemon_set_is_not_scaled(text: str, tmp_path: Path) -> None:
     assert scaled == ({"relay"} if "hpa" in text else set())
 
 
-@pytest.mark.parametrize("text", ["gke", "gke + hpa", "kubeadm + stub-domains + hpa"])
+@pytest.mark.parametrize("text", ["deploy + stub-domains", "deploy + stub-domains + hpa", "rke2 + stub-domains"])
 def test_stub_domains_have_three_replicas_also_if_they_are_scaled(text: str, tmp_path: Path) -> None:
     manifests = render(combined(text, tmp_path))
     stated = find(manifests, "Deployment", "dnsproxy")["spec"].get("replicas")
@@ -104,18 +122,14 @@ def test_stub_domains_have_three_replicas_also_if_they_are_scaled(text: str, tmp
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("eks + installer-watch", ["installer-watch does not fit here", "there is nothing to restore"]),
-        ("rke2 + installer-watch", ["installer-watch does not fit here", "Remove installer-watch"]),
-        ("kubeadm + installer-print + installer-watch", ["installer-watch does not fit here"]),
-        ("kubeadm + hpa + stub-domains", ["each apply would undo the autoscaler. List stub-domains before hpa"]),
-        ("base + node-local + hpa", ["A DaemonSet is not scaled. List hpa before node-local"]),
-        ("base + installer-job", ["components/installer-job", "no matches for Id ServiceAccount", "installer"]),
-        ("base + installer-print", ["components/installer-print", "no matches for Id ServiceAccount", "installer"]),
-        ("base + installer-watch", ["components/installer-watch", "no matches for Id ServiceAccount", "installer"]),
-        ("base + stub-domains", ["components/stub-domains", "no matches for Id ServiceAccount", "installer"]),
-        ("base + doctor-strict", ["components/doctor-strict", "no matches for Id ServiceAccount", "doctor"]),
-        ("base + wholeip-strict", ["components/wholeip-strict", "no matches for Id ServiceAccount", "wholeip"]),
-        ("base + wholeip-metrics", ["components/wholeip-metrics", "no matches for Id ServiceAccount", "wholeip"]),
+        ("deploy + hpa + stub-domains", ["each apply would undo the autoscaler. List stub-domains before hpa"]),
+        ("deploy + node-local + hpa", ["A DaemonSet is not scaled. List hpa before node-local"]),
+        ("base + print", ["components/print", "no matches for Id ServiceAccount", "operate"]),
+        ("deploy + operate", ["components/operate", "already registered id", "operate"]),
+        ("deploy + gateway-api", ["components/gateway-api", "already registered id"]),
+        ("deploy + doctor-strict", ["components/doctor-strict", "no matches for Id ServiceAccount", "doctor"]),
+        ("deploy + wholeip-strict", ["components/wholeip-strict", "no matches for Id ServiceAccount", "wholeip"]),
+        ("deploy + wholeip-metrics", ["components/wholeip-metrics", "no matches for Id ServiceAccount", "wholeip"]),
     ],
 )
 def test_a_combination_without_sense_is_refused_in_words(text: str, words: Sequence[str], tmp_path: Path) -> None:

@@ -18,15 +18,15 @@ from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
 from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import DEPLOY, compose, find, kustomizations
 from tests.deploy.putting import put, take_away
-from tests.deploy.test_installer_rights import without_addresses
 from tests.kit.apiserver import ApiServer, collection_path
 from tests.kit.manifest_cluster import manifests as objects_of
 from tests.kit.ports import free_port
 from tests.kit.programs import program
+from tests.kit.recorded_cluster import writable
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 
-COMPONENTS = [DEPLOY / "components" / name for name in ("gateway-api", "external-dns", "doctor")]
+COMPONENTS = [DEPLOY / "components" / name for name in ("external-dns", "doctor")]
 
 SEEN = ("list services", "get services", "get configmaps", "list nodes", "list deployments", "list endpointslices")
 """The doctor may call these in every namespace."""
@@ -128,7 +128,7 @@ CONTROLLER = """
 
 @pytest.fixture
 def shop(with_gateways: ApiServer) -> Iterator[None]:
-    dns = [without_addresses(one) for one in objects_of("kubeadm") if one["metadata"]["name"] != "kube-proxy"]
+    dns = [writable(one) for one in objects_of("kubeadm") if one["metadata"]["name"] != "kube-proxy"]
     objects = [*dns, *yaml.safe_load_all(CONTROLLER)]
     put(with_gateways, objects)
     with_gateways.create_ingress("shop", ["shop.example.org"])

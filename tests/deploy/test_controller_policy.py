@@ -1,4 +1,4 @@
-"""The policy in front of the ingress controller: of all pods, the relay and the doctor reach the ports with headers."""
+"""The policy in front of the ingress controller: which pods reach the ports with headers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def pod(namespace: str, address: str, labels: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def test_of_all_pods_the_relay_and_the_doctor_reach_the_ports_with_headers() -> None:
+def test_of_all_pods_the_relay_operate_and_the_doctor_reach_the_ports_with_headers() -> None:
     names = ("ingress-nginx", "switchback", "switchback-doctor", "tenant")
     namespaces = [{"metadata": {"name": one, "labels": {"kubernetes.io/metadata.name": one}}} for one in names]
     pods = [
@@ -47,13 +47,15 @@ def test_of_all_pods_the_relay_and_the_doctor_reach_the_ports_with_headers() -> 
         pod("switchback", "10.244.0.3", {"app.kubernetes.io/name": "dnsproxy"}),
         pod("switchback-doctor", "10.244.0.4", {}),
         pod("tenant", "10.244.0.5", {"app.kubernetes.io/name": "relay"}),
+        pod("switchback", "10.244.0.6", {"app.kubernetes.io/name": "operate"}),
+        pod("tenant", "10.244.0.7", {"app.kubernetes.io/name": "operate"}),
     ]
     lines = [line.strip() for line in format_rules(pods, [policy()], namespaces).splitlines()]
     begin = lines.index("chain ingress-10-244-0-1 {") + 1
     outside = "ip saddr 0.0.0.0/0 ip saddr != { 10.244.0.0/16 }"
     assert lines[begin : lines.index("}", begin)] == [
-        "ip saddr { 10.244.0.2, 10.244.0.4 } tcp dport 80 return",
-        "ip saddr { 10.244.0.2, 10.244.0.4 } tcp dport 443 return",
+        "ip saddr { 10.244.0.2, 10.244.0.4, 10.244.0.6 } tcp dport 80 return",
+        "ip saddr { 10.244.0.2, 10.244.0.4, 10.244.0.6 } tcp dport 443 return",
         f"{outside} tcp dport 80 return",
         f"{outside} tcp dport 443 return",
         *(f"tcp dport {ports} return" for ports in ("1-79", "81-442", "444-65535")),

@@ -20,7 +20,7 @@ from tests.kit.ports import free_port
 __all__ = ["shop"]
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 
-PARTS = [DEPLOY / "components" / one for one in ("gateway-api", "doctor", "doctor-strict")]
+PARTS = [DEPLOY / "components" / one for one in ("doctor", "doctor-strict")]
 ANYWHERE = "get configmaps any in default"
 KNOWN = """
 get configmaps coredns-custom in kube-system

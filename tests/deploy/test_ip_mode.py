@@ -17,7 +17,7 @@ import pytest
 from dnsproxy.ip_mode.policy import format_policy, make_policy
 from dnsproxy.ip_mode.selection import Selection
 from tests.deploy.kubectl import kubectl
-from tests.deploy.manifests import DEPLOY, compose, render
+from tests.deploy.manifests import DEPLOY, INSTALLATION, compose, render
 from tests.deploy.putting import put, take_away
 from tests.deploy.test_readme import written
 from tests.kit.apiserver import ApiServer
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api"
 
 POLICY_KINDS: Final = "mutatingadmissionpolicies,mutatingadmissionpolicybindings"
 ADDRESS: Final = {"ip": "192.0.2.80"}
-GUIDE: Final = (DEPLOY / "README.md").read_text(encoding="utf-8").partition("\n## ipMode\n")[2].partition("\n## ")[0]
+GUIDE: Final = (DEPLOY / "ip-mode.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -51,10 +51,9 @@ def test_it_is_what_the_command_prints() -> None:
     assert render(COMPONENT) == make_policy("v1", Selection())
 
 
-def test_beside_an_overlay_it_adds_its_two_objects_and_changes_no_other(tmp_path: Path) -> None:
-    overlay = DEPLOY / "overlays" / "kubeadm"
-    plain = render(overlay)
-    with_it = render(compose(tmp_path, with_components=[COMPONENT], base=overlay))
+def test_beside_the_installation_it_adds_its_two_objects_and_changes_no_other(tmp_path: Path) -> None:
+    plain = render(INSTALLATION)
+    with_it = render(compose(tmp_path, with_components=[COMPONENT]))
     assert [one for one in plain if one not in with_it] == []
     assert [one for one in with_it if one not in plain] == render(COMPONENT)
 

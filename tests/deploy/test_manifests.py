@@ -18,9 +18,10 @@ import wholeip.cli
 from tests.deploy.laws import LAWS, Law
 from tests.deploy.manifests import (
     ALONE,
-    BASE,
     DEPLOY,
+    INSTALLATION,
     Manifest,
+    added,
     components,
     compose,
     find,
@@ -41,14 +42,18 @@ DECIDED = {
     "container-image-pull-policy": "an image by digest, or one that was brought to the nodes, is not pulled again",
     "deployment-has-host-podantiaffinity": "topology spread constraints say the same, and also work with one node",
     "cronjob-has-deadline": "it never runs by itself",
+    "deployment-replicas": "operate alone: what it has decided stays while it is away",
     "container-security-context-user-group-id": "node-hosts and wholeip alone: laws.py says why they are root",
 }
 """The demands of kube-score that we reject, with reasons. For CPU limits, see base/dnsproxy.yaml."""
 
+OF_OPERATE = ("DNSPROXY_SERVICE", "DNSPROXY_TIMEOUT", "DNSPROXY_ADMIN_HOST")
+"""The settings of operate-settings."""
+
 
 @pytest.fixture(params=names(), scope="module")
 def manifests(request: pytest.FixtureRequest) -> Sequence[Manifest]:
-    """The base, an overlay, or the base with one component."""
+    """The installation, one of its parts, an overlay, or the installation with one component."""
     return kustomizations()[request.param]
 
 
@@ -70,8 +75,8 @@ def test_every_setting_is_one_that_its_program_understands(
         main = template["spec"]["containers"][0]
         command = parsed([*main["command"], *main.get("args", ())], values, monkeypatch)
         known = {f"{prefix_of(main)}_{(param.name or '').upper()}" for param in command.params}
-        # The uninstaller has the settings of the installer, and needs some of them.
-        known |= {"DNSPROXY_SERVICE"} if main.get("args") == ["uninstall"] else set()
+        # These Jobs have the settings of operate, and need some of them.
+        known |= set(OF_OPERATE) if main.get("args") in (["uninstall"], ["install", "--method", "print"]) else set()
         assert set(values) <= known, name_of(workload)
 
 
@@ -105,7 +110,7 @@ def test_kube_score_has_nothing_to_say_that_was_not_decided(manifests: Sequence[
 
 
 def test_all_components_go_together(tmp_path: Path) -> None:
-    chosen = [one for one in components() if one.name not in ALONE]
+    chosen = [one for one in added() if one.name not in ALONE]
     manifests = render(compose(tmp_path, with_components=chosen))
     assert [fault for law in LAWS for fault in law(manifests)] == []
 
@@ -119,13 +124,14 @@ def test_the_images_tag_is_this_version(manifests: Sequence[Manifest]) -> None:
 
 def test_the_guide_names_every_overlay_and_component() -> None:
     guide = (DEPLOY / "README.md").read_text(encoding="utf-8")
-    assert [one.name for one in (*overlays(), *components()) if f"`{one.name}`" not in guide] == []
+    assert [one.name for one in components() if f"`{one.name}`" not in guide] == []
+    assert [one.name for one in overlays() if f"`../deploy/overlays/{one.name}`" not in guide] == []
 
 
 def test_one_patch_pins_every_image_by_digest(tmp_path: Path) -> None:
     digest = f"sha256:{'0' * 64}"
     more = f"images:\n  - name: localhost/switchback\n    newName: registry.example.org/s\n    digest: {digest}\n"
-    chosen = [one for one in components() if one.name not in ALONE]
+    chosen = [one for one in added() if one.name not in ALONE]
     for _, template in pod_templates(render(compose(tmp_path, with_components=chosen, more=more))):
         for one in template["spec"]["containers"]:
             assert one["image"] == f"registry.example.org/s@{digest}"
@@ -136,18 +142,19 @@ def test_a_changed_setting_restarts_the_pods(tmp_path: Path) -> None:
         "configMapGenerator:\n"
         "  - name: dnsproxy-settings\n    namespace: switchback\n    behavior: merge\n    literals: [DNSPROXY_TTL=7]\n"
     )
-    before, after = render(BASE), render(compose(tmp_path, with_components=[], more=more))
+    before, after = render(INSTALLATION), render(compose(tmp_path, with_components=[], more=more))
     assert find(before, "Deployment", "dnsproxy") != find(after, "Deployment", "dnsproxy")
     assert find(before, "Deployment", "relay") == find(after, "Deployment", "relay")
     (_, template), *_ = pod_templates([find(after, "Deployment", "dnsproxy")])
     assert settings_of(after, template)["DNSPROXY_TTL"] == "7"
 
 
-def test_the_name_of_a_services_role_is_the_services(manifests: Sequence[Manifest]) -> None:
-    """Kustomize renames values that it takes for references: a ConfigMap named relay would be one."""
-    roles = [one for one in manifests if one["kind"] == "Role" and one["metadata"]["name"] == "dnsproxy-target"]
-    for role in roles:
-        find(manifests, "Service", role["rules"][0]["resourceNames"][0])
+def test_an_owners_kustomization_needs_nothing_but_the_image() -> None:
+    rendered, settings = render(INSTALLATION), ("relay", "dnsproxy", "operate")
+    assert [one for one in settings if f"{one}-settings-" not in " ".join(map(name_of, rendered))] == []
+    text = yaml.safe_dump_all(rendered)
+    # No distribution, no controller and no zone is named.
+    assert [word for word in ("ingress-nginx", "traefik", "PROXY_ROUTE=", "DNSPROXY_ZONE") if word in text] == []
 
 
 def prefix_of(container: Manifest) -> str:
@@ -175,13 +182,23 @@ def parsed(words: Sequence[str], values: Manifest, monkeypatch: pytest.MonkeyPat
     return command
 
 
-def test_dnsproxy_may_read_the_config_map_with_the_upstreams_and_no_other(manifests: Sequence[Manifest]) -> None:
+def test_dnsproxy_may_read_the_config_maps_with_upstreams_and_no_other(manifests: Sequence[Manifest]) -> None:
     settings = [one["data"] for one in manifests if one["metadata"]["name"].startswith("dnsproxy-settings-")]
-    roles = [one for one in manifests if one["metadata"]["name"] == "switchback-dnsproxy-upstreams"]
-    role = next(one for one in roles if one["kind"] == "Role")
-    (rule,) = role["rules"]
-    followed = {f"{role['metadata']['namespace']}/{name}" for name in rule["resourceNames"]}
-    assert {data["DNSPROXY_UPSTREAM_CONFIGMAP"] for data in settings} == followed
-    assert (rule["resources"], rule["verbs"]) == (["configmaps"], ["list", "watch"])
-    (binding,) = (one for one in roles if one["kind"] == "RoleBinding")
-    assert [(one["name"], one["namespace"]) for one in binding["subjects"]] == [("dnsproxy", "switchback")]
+    followed = {name for data in settings for name in data["DNSPROXY_UPSTREAM_CONFIGMAP"].split()}
+    assert {f"{namespace}/{name}" for namespace, name in readable(manifests)} == followed
+
+
+def readable(manifests: Sequence[Manifest]) -> list[tuple[str, str]]:
+    """Namespace and name of each ConfigMap that dnsproxy may read; OpenShift's by its name in all of them."""
+    found: list[tuple[str, str]] = []
+    for binding in manifests:
+        subjects = [(one["namespace"], one["name"]) for one in binding.get("subjects") or ()]
+        if ("switchback", "dnsproxy") not in subjects:
+            continue
+        role = find(manifests, binding["roleRef"]["kind"], binding["roleRef"]["name"])
+        for rule in role["rules"]:
+            if "configmaps" in rule["resources"]:
+                assert (rule["resources"], rule["verbs"]) == (["configmaps"], ["list", "watch"])
+                namespace = role["metadata"].get("namespace", "openshift-dns")
+                found += [(namespace, name) for name in rule["resourceNames"]]
+    return found

@@ -18,6 +18,7 @@ import yaml
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
 from dnsproxy.ip_mode.watch.plan import Standing
 from dnsproxy.ip_mode.watch.watch_status import IpModeCollector
+from dnsproxy.operate.report.steering_status import SteeringCollector, SteeringStatus
 from tests.deploy.manifests import DEPLOY, Manifest, compose, find, pod_templates, render
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for
@@ -40,7 +41,7 @@ def alerts() -> dict[str, dict[str, Any]]:
     return {rule["alert"]: rule for group in groups() for rule in group["rules"]}
 
 
-UP: Final = ['up{job="dnsproxy"} 1x120', 'up{job="relay"} 1x120']
+UP: Final = ['up{job="dnsproxy"} 1x120', 'up{job="relay"} 1x120', 'up{job="operate"} 1x120']
 """Without these series the alerts on absence would fire too."""
 
 CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
@@ -76,6 +77,36 @@ CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
     "StanzaNotLoaded": (
         ["dnsproxy_install_loaded 0x120"],
         ['dnsproxy_install_loaded{pod="a"} 0x120', 'dnsproxy_install_loaded{pod="b"} 1x120'],
+    ),
+    "OperateAbsent": (
+        ['up{job="operate",pod="a"} 1x100 0x20'],
+        # A pod that was started on another node.
+        ['up{job="operate",pod="a"} 1x60 0x60', 'up{job="operate",pod="b"} _x65 1x55'],
+    ),
+    "OperateWithoutLeader": (
+        ['dnsproxy_operate_leads{pod="a"} 0x120', 'dnsproxy_operate_leads{pod="b"} 0x120'],
+        ['dnsproxy_operate_leads{pod="a"} 0x120', 'dnsproxy_operate_leads{pod="b"} 1x120'],
+    ),
+    "OperateUndecided": (
+        ['dnsproxy_operate_undecided{pod="a"} 2x120', 'dnsproxy_operate_undecided{pod="b"} 0x120'],
+        # A new class whose controller starts.
+        ['dnsproxy_operate_undecided{pod="a"} 0x90 1x25 0x5'],
+    ),
+    "OperateFaults": (
+        ['dnsproxy_operate_faults{pod="a"} 1x120', 'dnsproxy_operate_faults{pod="b"} 0x120'],
+        ['dnsproxy_operate_faults{pod="a"} 0x95 1x25'],
+    ),
+    "OperateHandshakesFail": (
+        [
+            'dnsproxy_operate_handshakes_total{result="failed",pod="a"} 0x90 0+1x30',
+            'dnsproxy_operate_handshakes_total{result="succeeded",pod="a"} 0+1x120',
+        ],
+        [
+            # A relay that does not listen yet is tried a few times; and a controller failed once.
+            'dnsproxy_operate_handshakes_total{result="failed",pod="a"} 0x100 4x20',
+            'dnsproxy_operate_handshakes_total{result="failed",pod="b"} 0x70 1x50',
+            'dnsproxy_operate_handshakes_total{result="succeeded",pod="b"} 0+1x120',
+        ],
     ),
     "RelayAbsent": (['up{job="relay"} 0x120'], ['up{job="relay"} 1x120']),
     "RelayBackendFails": (
@@ -238,7 +269,7 @@ def test_a_monitor_finds_the_admin_port_of_its_pods_and_a_policy_opens_it(tmp_pa
         assert ports[port["targetPort"]] == port["port"]
         assert template["metadata"]["labels"][expression["key"]] in expression["values"]
         assert opened["ingress"][0]["ports"] == [{"port": port["targetPort"], "protocol": "TCP"}]
-    assert {one["metadata"]["name"] for one in monitors} == {"dnsproxy", "relay", "ip-mode-watch"}
+    assert {one["metadata"]["name"] for one in monitors} == {"dnsproxy", "relay", "operate", "ip-mode-watch"}
 
 
 def of_kind(manifests: Sequence[Manifest], kind: str) -> list[Manifest]:
@@ -265,13 +296,14 @@ def bare(name: str) -> str:
 
 @contextmanager
 def exposed(folder: Path) -> Iterator[set[str]]:
-    """The metric families of both programs, as scraped, and those of a watcher and of an agent of wholeip."""
+    """The metric families of both programs, as scraped, and those of the others."""
     dns, dns_admin, relay, relay_admin = free_ports(4)
     serve = ["dnsproxy", "serve", f"--listen=127.0.0.1:{dns}", "--upstream=127.0.0.1:9"]
     serve += [f"--admin=127.0.0.1:{dns_admin}"]
     proxy = ["proxy", f"--route=127.0.0.1:{relay}=127.0.0.1:9", f"--admin=127.0.0.1:{relay_admin}"]
-    # From the collectors of a watcher and of an agent; running these programs needs a cluster.
-    collectors = (WatchCollector(WatchStatus()), IpModeCollector([]), AgentCollector(AgentStatus()))
+    # From the collectors of the others; running these programs needs a cluster.
+    steering, watch = SteeringCollector(SteeringStatus()), WatchCollector(WatchStatus())
+    collectors = (steering, watch, IpModeCollector([]), AgentCollector(AgentStatus()))
     names = {family.name for collector in collectors for family in collector.collect()}
     with ExitStack() as stack:
         for command, port in ((serve, dns_admin), (proxy, relay_admin)):

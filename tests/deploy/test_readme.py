@@ -1,4 +1,4 @@
-"""The kustomizations in deploy/README.md render, from the paths that it states."""
+"""The pages of deploy/ hold: their kustomizations render from the paths that they state, and the table of clusters."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
+import yaml
 
+from dnsproxy.cluster_dns.method_choice import Method, choose_method
+from dnsproxy.operate.decide.listen_ports import COUNT, FIRST
+from dnsproxy.operate.decide.route_faults import Backend, find_route_faults
+from sidecar.kubernetes.relay_routes import RouteService, find_relay_routes
+from sidecar.kubernetes.route_services import parse_subjects
 from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import (
     DEPLOY,
+    INSTALLATION,
     Manifest,
     compose,
     containers,
@@ -23,13 +31,15 @@ from tests.deploy.manifests import (
     settings_of,
 )
 from tests.kit.apiserver import ApiServer
+from tests.kit.manifest_cluster import NAMES, discover
+from tests.kit.manifest_cluster import manifests as manifests_of
 
 pytestmark = pytest.mark.peer("kubectl")
 
+README: Final = (DEPLOY / "README.md").read_text(encoding="utf-8")
+PAGES: Final = (README, *((DEPLOY / name).read_text(encoding="utf-8") for name in ("ip-mode.md", "node-hosts.md")))
 _SHOWN: Final = re.compile(r"```yaml\n# (?P<place>\S+)/kustomization\.yaml\n(?P<text>.*?)```", re.DOTALL)
-SHOWN: Final = {
-    shown["place"]: shown["text"] for shown in _SHOWN.finditer((DEPLOY / "README.md").read_text(encoding="utf-8"))
-}
+SHOWN: Final = {shown["place"]: shown["text"] for page in PAGES for shown in _SHOWN.finditer(page)}
 
 
 def written(place: str, folder: Path) -> Path:
@@ -37,12 +47,12 @@ def written(place: str, folder: Path) -> Path:
     there = folder / place
     there.mkdir(parents=True)
     deploy = os.path.relpath(DEPLOY, there.resolve())
-    (there / "kustomization.yaml").write_text(re.sub(r"(\.\./)+deploy(?=/)", deploy, SHOWN[place]), encoding="utf-8")
+    (there / "kustomization.yaml").write_text(re.sub(r"(\.\./)+deploy(?=[]/])", deploy, SHOWN[place]), encoding="utf-8")
     return there
 
 
-def test_the_page_shows_these_kustomizations() -> None:
-    folders = {"wholeip", "other-ports", "node-hosts", "controller-policy", "ip-mode"}
+def test_the_pages_show_these_kustomizations() -> None:
+    folders = {"wholeip", "other-ports", "node-hosts", "controller-policy", "ip-mode", "values"}
     folders |= {"ip-mode-watch", "ip-mode-watch-two"}
     assert set(SHOWN) == {"my-cluster", *(f"my-cluster/{one}" for one in folders)}
 
@@ -67,16 +77,15 @@ def test_the_policies_are_widened_and_nothing_else_changes(tmp_path: Path) -> No
     folder = tmp_path / "plain"
     folder.mkdir()
     monitoring = [DEPLOY / "components" / "monitoring"]
-    plain = render(compose(folder, with_components=monitoring, base=DEPLOY / "overlays" / "kubeadm"))
+    plain = render(compose(folder, with_components=monitoring))
     widened = render(written("my-cluster/other-ports", tmp_path))
     changed = {name_of(one) for one in widened} - {name_of(one) for one in widened if one in plain}
-    assert changed == {f"NetworkPolicy switchback/{name}" for name in ("dnsproxy", "installer", "metrics")}
-    for name in ("dnsproxy", "installer", "metrics"):
+    assert changed == {f"NetworkPolicy switchback/{name}" for name in ("dnsproxy", "metrics")}
+    for name in ("dnsproxy", "metrics"):
         before, after = (find(one, "NetworkPolicy", name)["spec"] for one in (plain, widened))
         assert after["podSelector"] == before["podSelector"]
         assert [rule for rule in before.get("egress", ()) if rule not in after["egress"]] == []
     assert ports_of(widened, "dnsproxy") >= {(7443, "TCP"), (5300, "UDP"), (5300, "TCP"), (6443, "TCP"), (53, "UDP")}
-    assert (5300, "UDP") not in ports_of(widened, "installer")
     sources = find(widened, "NetworkPolicy", "metrics")["spec"]["ingress"][0]["from"]
     assert sources == [{"namespaceSelector": {}}, {"ipBlock": {"cidr": "192.0.2.0/24"}}]
 
@@ -86,6 +95,93 @@ def test_nodes_take_the_named_host_alone_and_pools_can_be_added(tmp_path: Path) 
     template = find(manifests, "DaemonSet", "node-hosts")["spec"]["template"]
     assert settings_of(manifests, template)["DNSPROXY_ZONE"] == "registry.example.org"
     assert template["spec"]["tolerations"] == [{"key": "example.org/pool", "operator": "Exists"}]
+
+
+def test_the_values_arrive_where_the_page_says(tmp_path: Path) -> None:
+    manifests = render(written("my-cluster/values", tmp_path))
+    settings = {
+        name: settings_of(manifests, find(manifests, "Deployment", name)["spec"]["template"])
+        for name in ("dnsproxy", "operate")
+    }
+    assert settings["dnsproxy"]["DNSPROXY_INGRESS_CLASS"] == "nginx public"
+    assert settings["dnsproxy"]["DNSPROXY_TARGET"] == "auto"
+    assert settings["operate"]["DNSPROXY_RELAY_SELECTOR"] == "app=my-relay"
+    assert find(manifests, "Deployment", "operate")["spec"]["replicas"] == 2
+    read, write = (find(manifests, "Role", f"switchback-operate{end}")["rules"] for end in ("", "-writing"))
+    assert (read[0]["resources"], read[0]["resourceNames"][-1]) == (["services"], "my-dns")
+    assert (read[2]["resources"], read[2]["resourceNames"][-1]) == (["configmaps"], "my-corefile")
+    assert (write[0]["verbs"], write[0]["resourceNames"][-1]) == (["patch"], "my-corefile")
+    (upstreams,) = find(manifests, "Role", "switchback-dnsproxy-upstreams")["rules"]
+    assert upstreams["resourceNames"][-1] == "my-corefile"
+
+
+def route_services(page: str = README) -> list[Manifest]:
+    """The Services of the page's example."""
+    text = page.partition("```yaml\n# my-cluster/routes/services.yaml\n")[2].partition("```")[0]
+    return list(yaml.safe_load_all(text))
+
+
+def test_the_route_services_of_the_page_have_no_fault_and_the_header_that_it_says() -> None:
+    services = {f"switchback/{one['metadata']['name']}": msgspec.convert(one, RouteService) for one in route_services()}
+    backends = {"ingress-nginx/ingress-nginx-controller": [80, 443, 22], "iot/broker": [1883]}
+    known = {key: Backend(frozenset(ports)) for key, ports in backends.items()}
+    selector = (("app.kubernetes.io/name", "relay"),)
+    assert find_route_faults(services, known, relay_selector=selector) == {}
+    routes = {(one.listen, one.backend, one.port, one.header) for one in find_relay_routes(services).routes}
+    assert routes == {
+        (8080, "ingress-nginx-controller", 80, "v1"),
+        (8443, "ingress-nginx-controller", 443, "v1"),
+        (2222, "ingress-nginx-controller", 22, "v2"),
+        (1883, "broker", 1883, "v1"),
+    }
+    # operate listens at none of these ports.
+    assert not [listen for listen, *_ in routes if FIRST <= listen < FIRST + COUNT]
+    assert parse_subjects(services["switchback/by-hand"].annotations.subjects or "") == ("ingressclass/nginx",)
+
+
+ROW_OF: Final = {
+    "kubeadm": "kubeadm", "minikube": "minikube", "talos": "Talos", "microk8s": "MicroK8s", "kubespray": "kubespray",
+    "kubespray-coredns": "kubespray", "eks-self-managed": "a CoreDNS of your own on EKS", "k3s": "k3s",
+    "k3s-2025": "k3s", "aks": "AKS", "doks": "DigitalOcean", "kapsule": "Scaleway Kapsule",
+    "gke": "GKE Standard with kube-dns", "gke-kube-dns": "GKE Standard with kube-dns",
+    "kubeadm-nodelocal": "NodeLocal DNSCache", "kops-nodelocal": "NodeLocal DNSCache",
+    "rke2-nodelocal": "NodeLocal DNSCache", "cozystack": "cozystack, tenant", "eks-addon": "EKS, managed add-on",
+    "rke2": "| RKE2 |", "openshift": "OpenShift", "kops-forward": "| kops |", "k0s": "k0s",
+}  # fmt: skip
+"""From each recorded cluster to words of its row."""
+BEYOND: Final = frozenset({"coredns-chart", "coreweave", "idpbuilder", "outscale"})
+"""Recorded clusters whose names the Roles lack, or that are like one above."""
+SAID: Final = {
+    Method.COREFILE: "into the Corefile",
+    Method.IMPORT: "a key of our own",
+    Method.STUB_DOMAINS: "stub domains",
+    Method.PRINT: "printed",
+}
+
+
+def test_every_recorded_cluster_has_a_row() -> None:
+    assert set(NAMES) <= ROW_OF.keys() | BEYOND
+
+
+@pytest.mark.parametrize("name", [name for name in ROW_OF if name in NAMES])
+def test_the_table_says_what_happens_on_a_recorded_cluster(name: str) -> None:
+    table = README.partition("\n## Your distribution\n")[2].partition("\n\n**Printed**")[0]
+    rows = {line.partition(" | `")[0] + " |": line for line in table.splitlines() if line.startswith("| ")}
+    (row,) = (row for clusters, row in rows.items() if ROW_OF[name] in clusters)
+    method = choose_method(discover(manifests_of(name))).method
+    assert method is not None
+    assert SAID.get(method, "`rewrite` lines") in row
+    folder = re.search(r"\| `\.\./(deploy[a-z0-9/]*)`", row)
+    assert folder is not None
+    assert (DEPLOY.parent / folder[1] / "kustomization.yaml").is_file()
+    assert ("overlays/" in folder[1]) <= (method is Method.PRINT)
+
+
+@pytest.mark.peer("etcd", "kube-apiserver", "gateway-api", "prometheus-operator", "dnsendpoint")
+def test_the_api_server_takes_the_route_services_of_the_page(bare: ApiServer) -> None:
+    kubectl(bare, "apply", "-k", str(INSTALLATION))
+    kubectl(bare, "apply", "-f", "-", given=route_services())
+    kubectl(bare, "delete", "-f", "-", given=route_services())
 
 
 @pytest.mark.peer("etcd", "kube-apiserver", "gateway-api", "prometheus-operator", "dnsendpoint")

@@ -17,16 +17,16 @@ KUBECTL = """#!/bin/sh
 echo "$*" >> "$CALLS"
 case "$*" in
   kustomize*) [ -s "$RENDERED" ] || exit 1; cat "$RENDERED" ;;
-  *"get cronjob"*) [ "$INSTALLER" != unknown ] || exit 1; [ "$INSTALLER" = nowhere ] || echo cronjob.batch/here ;;
+  *"get cronjob"*) [ "$UNINSTALLER" != unknown ] || exit 1; [ "$UNINSTALLER" = nowhere ] || echo cronjob.batch/here ;;
   *"get deployment,job"*)
     [ "$AGAIN" != unknown ] || exit 1
-    [ "$AGAIN" != installer ] || echo deployment.apps/dnsproxy-install ;;
+    case "$*" in *"name=$AGAIN "*) echo "deployment.apps/$AGAIN" ;; esac ;;
   *"get daemonset"*) [ "$AGAIN" != agents ] || echo daemonset.apps/wholeip ;;
   *"get configmaps"*) [ "$MAPS" != unknown ] || exit 1; printf '%b' "$MAPS" ;;
   *"get job dnsproxy"*) echo "$STATUS" ;;
   *"create job wholeip"*) cat "$TEMPLATE" ;;
   *"create job"*) [ "$STATUS" != refused ] || exit 1 ;;
-  *"delete deployment"*) [ "$WATCHER" != stays ] || exit 1 ;;
+  *"delete deployment"*) [ "$KEEPER" != stays ] || exit 1 ;;
   *"delete jobs"*) [ "$EARLIER" != stay ] || exit 1 ;;
   *"delete daemonset"*) [ "$AGENTS" != stay ] || exit 1 ;;
   *"get nodes"*) printf 'node-1\\nnode.2\\n' ;;
@@ -48,9 +48,18 @@ spec:
       nodeName: each.node
 """
 PARTS = {
-    "dnsproxy": ["Deployment switchback/dnsproxy", "CronJob switchback/dnsproxy-uninstall"],
+    "dnsproxy": [
+        "Deployment switchback/dnsproxy",
+        "Deployment switchback/operate",
+        "CronJob switchback/dnsproxy-uninstall",
+    ],
+    "operate alone": ["Deployment switchback/operate"],
     "wholeip": ["DaemonSet switchback-wholeip/wholeip", "CronJob switchback-wholeip/wholeip-uninstall"],
-    "printing": ["DaemonSet switchback/dnsproxy", "CronJob switchback/dnsproxy-print"],
+    "printing": [
+        "DaemonSet switchback/dnsproxy",
+        "Deployment switchback/operate",
+        "CronJob switchback/dnsproxy-print",
+    ],
     "neighbours": ["HorizontalPodAutoscaler switchback/dnsproxy", "ServiceMonitor switchback/dnsproxy"],
     "suffixed": ["Deployment switchback/dnsproxy-a", "CronJob switchback/dnsproxy-uninstall-a"],
     "moved": ["Deployment dns/dnsproxy", "CronJob dns/dnsproxy-uninstall"],
@@ -81,8 +90,8 @@ def remove(
     *arguments: str,
     parts: str = "dnsproxy",
     status: str = "Complete",
-    installer: str = "",
-    watcher: str = "ends",
+    uninstaller: str = "",
+    keeper: str = "ends",
     agents: str = "end",
     earlier: str = "end",
     jobs: str = DONE,
@@ -106,8 +115,8 @@ def remove(
         "TEMPLATE": str(template),
         "RENDERED": str(rendered),
         "STATUS": status,
-        "INSTALLER": installer,
-        "WATCHER": watcher,
+        "UNINSTALLER": uninstaller,
+        "KEEPER": keeper,
         "AGENTS": agents,
         "EARLIER": earlier,
         "JOBS": jobs,
@@ -130,20 +139,32 @@ def manifest(row: str) -> str:
 
 def changes(done: Removal) -> list[str]:
     """Its changes to the cluster, one word for each call."""
-    words = ("--dry-run", "dnsproxy-install", "daemonset", "create job", "delete jobs", "create -f", "-k")
+    words = ["--dry-run", "operate dnsproxy-install", "daemonset", "create job", "delete jobs", "create -f"]
+    words += ["services", "leases", "clusterroles", "roles", "-k"]
     found = [
         next(word for word in words if word in call) for call in done.calls if "delete" in call or "create" in call
     ]
     return [word for word in found if word != "--dry-run"]
 
 
-def test_the_stanza_goes_first(tmp_path: Path) -> None:
-    done = remove(tmp_path, "my-cluster")
+REST = ["services", "leases", "roles", "clusterroles"]
+"""What operate wrote, and what only an installation with an installer has."""
+
+
+@pytest.mark.parametrize("parts", ["dnsproxy", "operate alone", "dnsproxy + neighbours"])
+def test_operate_ends_first_then_the_stanza_goes_then_all_else(parts: str, tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", parts=parts)
     assert done.status == 0
-    assert changes(done) == ["dnsproxy-install", "create job", "-k"]
-    # A running watcher would put the stanza back.
-    assert done.calls[1].startswith("--namespace switchback delete deployment,job dnsproxy-install")
+    assert changes(done) == ["operate dnsproxy-install", "create job", *REST, "-k"]
+    # A running operate, or an installer of an earlier version, would put the stanza back.
+    assert done.calls[1].startswith("--namespace switchback delete deployment,job operate dnsproxy-install")
+    assert "--cascade=foreground" in done.calls[1]
     assert done.calls[-1] == "delete -k my-cluster --ignore-not-found"
+
+
+def test_route_services_of_people_go_with_the_namespace_alone(tmp_path: Path) -> None:
+    (call,) = (one for one in remove(tmp_path, "my-cluster").calls if "delete services" in one)
+    assert "--selector app.kubernetes.io/managed-by=switchback-operate" in call
 
 
 @pytest.mark.parametrize(
@@ -164,17 +185,17 @@ def test_nothing_is_deleted_while_the_stanza_is_there(status: str, wait: str, to
     assert told in done.told
 
 
-def test_without_an_installer_the_rest_is_deleted_with_a_message(tmp_path: Path) -> None:
-    done = remove(tmp_path, "my-cluster", installer="nowhere")
+def test_without_the_uninstaller_the_rest_is_deleted_with_a_message(tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", uninstaller="nowhere")
     assert done.status == 0
     assert done.deleted
-    assert "no installer here" in done.told
+    assert "no dnsproxy-uninstall here" in done.told
 
 
 @pytest.mark.parametrize("part", ["dnsproxy", "wholeip"])
 def test_nothing_is_deleted_if_it_is_unknown_what_is_there(part: str, tmp_path: Path) -> None:
-    # A missing right, or an API server that is away: no answer does not mean that there is no installer.
-    done = remove(tmp_path, "my-cluster", parts=part, installer="unknown")
+    # A missing right, or an API server that is away: no answer does not mean that there is none.
+    done = remove(tmp_path, "my-cluster", parts=part, uninstaller="unknown")
     assert done.status == 1
     assert not done.deleted
     assert "it is unknown whether" in done.told
@@ -190,10 +211,10 @@ def test_nothing_is_deleted_if_it_is_unknown_what_is_there(part: str, tmp_path: 
     ],
     ids=["stanza", "stub domains", "no answer"],
 )
-def test_nothing_is_deleted_if_the_installer_is_gone_and_the_stanza_is_not(
+def test_nothing_is_deleted_if_the_uninstaller_is_gone_and_the_stanza_is_not(
     maps: str, told: str, tmp_path: Path
 ) -> None:
-    done = remove(tmp_path, "my-cluster", installer="nowhere", maps=maps)
+    done = remove(tmp_path, "my-cluster", uninstaller="nowhere", maps=maps)
     assert done.status == 1
     assert not done.deleted
     assert told in done.told
@@ -202,9 +223,9 @@ def test_nothing_is_deleted_if_the_installer_is_gone_and_the_stanza_is_not(
 @pytest.mark.parametrize("part", ["dnsproxy", "printing"])
 def test_what_others_have_in_their_dns_stops_nothing(part: str, tmp_path: Path) -> None:
     maps = 'coredns {"Corefile":".:53 {\\\\n # switchback road\\\\n}"}\\nempty \\n'
-    done = remove(tmp_path, "my-cluster", parts=part, installer="nowhere", maps=maps)
+    done = remove(tmp_path, "my-cluster", parts=part, uninstaller="nowhere", maps=maps)
     assert (done.status, done.deleted) == (0, True)
-    assert "no installer here" in done.told
+    assert "no dnsproxy-uninstall here" in done.told
 
 
 @pytest.mark.parametrize("parts", ["suffixed", "moved", "moved agents", "dnsproxy + moved agents"])
@@ -236,7 +257,7 @@ def test_rules_go_when_no_agent_puts_them_back_and_before_all_else(tmp_path: Pat
     done = remove(tmp_path, "my-cluster", parts="dnsproxy + wholeip")
     assert done.status == 0
     rules = ["daemonset", "delete jobs", "create -f"]
-    assert changes(done) == ["dnsproxy-install", "create job", *rules, "-k"]
+    assert changes(done) == ["operate dnsproxy-install", "create job", *rules, *REST, "-k"]
     assert "--cascade=foreground" in next(call for call in done.calls if "daemonset" in call)
 
 
@@ -253,7 +274,8 @@ def test_what_is_not_in_the_kustomization_stays(parts: str, tmp_path: Path) -> N
     done = remove(tmp_path, "my-cluster", parts=parts)
     assert done.status == 0
     assert ("daemonset" in changes(done)) is (parts == "wholeip")
-    assert ("dnsproxy-install" in changes(done)) is (parts == "dnsproxy")
+    for step in ("operate dnsproxy-install", *REST):
+        assert (step in changes(done)) is (parts == "dnsproxy")
 
 
 @pytest.mark.parametrize(
@@ -305,10 +327,10 @@ def test_every_wait_for_pods_to_end_has_an_end(tmp_path: Path) -> None:
     assert [call for call in waits if "--timeout=4s" not in call] == []
 
 
-def test_nothing_is_deleted_while_an_installer_or_an_earlier_removal_is_there(tmp_path: Path) -> None:
-    done = remove(tmp_path, "my-cluster", watcher="stays")
-    assert (done.status, changes(done)) == (1, ["dnsproxy-install"])
-    assert "the installer does not end" in done.told
+def test_nothing_is_deleted_while_operate_or_an_earlier_removal_is_there(tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", keeper="stays")
+    assert (done.status, changes(done)) == (1, ["operate dnsproxy-install"])
+    assert "operate does not end" in done.told
     assert "kubectl delete node" in done.told
     done = remove(tmp_path, "my-cluster", parts="wholeip", earlier="stay")
     assert (done.status, done.deleted) == (1, False)
@@ -318,19 +340,20 @@ def test_nothing_is_deleted_while_an_installer_or_an_earlier_removal_is_there(tm
 @pytest.mark.parametrize(
     ("again", "told"),
     [
-        ("installer", "has created deployment.apps/dnsproxy-install again; suspend it"),
+        ("operate", "has created deployment.apps/operate again; suspend it"),
+        ("dnsproxy-install", "has created deployment.apps/dnsproxy-install again; suspend it"),
         ("agents", "has created daemonset.apps/wholeip again; suspend it"),
-        ("unknown", "it is unknown whether dnsproxy-install is there again"),
+        ("unknown", "it is unknown whether operate is there again"),
     ],
 )
 def test_nothing_is_deleted_if_another_program_brings_a_writer_back(again: str, told: str, tmp_path: Path) -> None:
-    # Argo CD and Flux create what is missing, and the installer would restore the stanza.
+    # Argo CD and Flux create what is missing, and operate would restore the stanza.
     done = remove(tmp_path, "my-cluster", parts="dnsproxy + wholeip", again=again)
     assert (done.status, done.deleted) == (1, False)
     assert told in done.told
 
 
 def test_without_the_rules_cronjob_the_rest_is_deleted_with_a_message(tmp_path: Path) -> None:
-    done = remove(tmp_path, "my-cluster", parts="wholeip", installer="nowhere")
+    done = remove(tmp_path, "my-cluster", parts="wholeip", uninstaller="nowhere")
     assert (done.status, changes(done)) == (0, ["-k"])
     assert "nft delete table inet switchback_wholeip" in done.told

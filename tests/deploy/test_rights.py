@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.called import DNSPROXY, GATEWAYS, NEVER_ALLOWED, rows, serving
+from tests.deploy.called import DNSPROXY, GATEWAYS, NEVER_ALLOWED, RELAY, rows, serving
 from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
 from tests.kit.apiserver import ApiServer
 
@@ -33,8 +33,23 @@ def test_dnsproxy_may_do_nothing_else(dnsproxy: Caller, call: str) -> None:
     assert dnsproxy.verdict(parse_call(call)) == FORBIDDEN
 
 
-@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(NEVER_ALLOWED), *rows(GATEWAYS)])
-def test_the_relay_may_do_nothing(relay: Caller, call: str) -> None:
+@pytest.mark.parametrize("call", rows(RELAY))
+def test_the_relay_may_follow_route_services_and_their_backends(relay: Caller, call: str) -> None:
+    assert relay.verdict(parse_call(call)) == ALLOWED
+
+
+READ_BY_THE_RELAY = ("list services", "watch services", "list endpointslices", "watch endpointslices")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        one
+        for one in dict.fromkeys((*rows(DNSPROXY), *rows(NEVER_ALLOWED), *rows(GATEWAYS)))
+        if not one.startswith(READ_BY_THE_RELAY)
+    ],
+)
+def test_the_relay_may_do_nothing_else(relay: Caller, call: str) -> None:
     assert relay.verdict(parse_call(call)) == FORBIDDEN
 
 

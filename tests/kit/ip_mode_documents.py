@@ -1,4 +1,4 @@
-"""The JSON documents of `dnsproxy ip-mode`, compared with their tables on the guide's page.
+"""JSON documents compared with the tables of their keys on a page of the guide, first of all those of `ip-mode`.
 
 The law: a key is a path (`services[].trial.answer`); a document may lack a key only where the table's meaning says so.
 Pure.
@@ -24,7 +24,12 @@ def table(mode: str) -> Mapping[str, re.Match[str]]:
     """The rows of the page below `JSON of MODE`, by key."""
     _, found, rest = PAGE.partition(f"\n### JSON of {mode}\n")
     assert found, mode
-    return {row["key"]: row for row in _ROW.finditer(rest.partition("\n#")[0])}
+    return rows_in(rest.partition("\n#")[0])
+
+
+def rows_in(section: str) -> Mapping[str, re.Match[str]]:
+    """The rows of the tables in a section, by key."""
+    return {row["key"]: row for row in _ROW.finditer(section)}
 
 
 def compare(documents: Iterable[Any], rows: Mapping[str, re.Match[str]]) -> tuple[set[str], list[str]]:

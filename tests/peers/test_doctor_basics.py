@@ -47,14 +47,14 @@ STATES: Final = (
         objects=SHORT,
         at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
         dns=DNS,
-        expected=wrong("short-circuited", told=("header-required",), advice=(f"{RELAY}kubeadm", "dnsproxy install")),
+        expected=wrong("short-circuited", told=("header-required",), advice=(RELAY, "rollout status")),
     ),
     State(
         name="required, short-circuited at Hetzner",
         objects=(*nginx_controller(point(BALANCER), annotations=HETZNER), ingress(HOST, BALANCER), node("hcloud://1")),
         at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
         dns=DNS,
-        expected=wrong("short-circuited", advice=("load-balancer.hetzner.cloud/hostname=", f"{RELAY}hetzner")),
+        expected=wrong("short-circuited", advice=("load-balancer.hetzner.cloud/hostname=", RELAY)),
     ),
     State(
         name="required by haproxy, short-circuited",

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.kit.doctor_stage.installed import RELAY, TO_RELAY, corefile_object, loaded_corefile, switchback
+from tests.kit.doctor_stage.installed import RELAY, TO_RELAY, corefile_object, loaded_corefile, steering, switchback
 from tests.kit.doctor_stage.objects import (
     BALANCER,
     CONTROLLER,
@@ -62,6 +62,14 @@ LED: Final = replace(
     dnsproxy=("--target", TO_RELAY, "--target-for", f"nginx={DIRECT}"),
     expected=healthy("loaded", "short-circuit-answered", no_advice=NO_RELAY),
 )
+STATUS: Final = "kubectl -n switchback exec deploy/operate -- dnsproxy status"
+STEERED: Final = replace(
+    LOADED,
+    name="steered by a route Service",
+    objects=(*nginx_controller(point(BALANCER), settings=HEADER), endpoint_slice(KEY, "10.244.1.10"),
+             ingress(HOST, BALANCER), *steering(), corefile_object()),
+    dnsproxy=("--target", "auto", "--routes-namespace", "switchback"),
+)  # fmt: skip
 STATES: Final = (
     LOADED,
     replace(LOADED, name="loaded, all hosts", host="", expected=replace(LOADED.expected, untold=("no-longer-needed",))),
@@ -96,6 +104,27 @@ STATES: Final = (
             "controller-dead", "relay-unanswered", advice=("kubectl -n ingress-nginx get endpointslices,pods",)
         ),
     ),
+    STEERED,
+    replace(STEERED, name="steered, all hosts", host=""),
+    replace(
+        STEERED,
+        name="steered, and nothing answers for the class",
+        objects=(*STEERED.objects[: -len(steering()) - 1], *steering(subject="ingressclass/other"), corefile_object()),
+        expected=wrong("not-answered", "short-circuited", advice=(STATUS,), no_advice=NO_RELAY),
+    ),
+    replace(
+        STEERED,
+        name="steered, and the relay is dead",
+        at={**STEERED.at, RELAY: Fate.REFUSED},
+        expected=wrong("relay-unreachable", no_advice=NO_RELAY),
+    ),
+    replace(
+        STEERED,
+        name="steered, and the controller rejects the header since",
+        objects=(*nginx_controller(point(BALANCER), settings=NO_HEADER), *STEERED.objects[len(nginx_controller()) :]),
+        at={CONTROLLER: Server.REJECTS, BALANCER: Server.REJECTS, RELAY: Server.BALANCER_OF_REJECTS},
+        expected=wrong("relay-header-unwanted", advice=(STATUS,), no_advice=NO_RELAY),
+    ),
     LED,
     replace(
         LED,
@@ -114,7 +143,7 @@ STATES: Final = (
         LOADED,
         name="written and not loaded",
         corefile="",
-        expected=wrong("stanza-not-loaded", "short-circuited", no_advice=("kubectl apply -k deploy/overlays/",)),
+        expected=wrong("stanza-not-loaded", "short-circuited", no_advice=("kubectl apply -k deploy",)),
     ),
     replace(
         LOADED,

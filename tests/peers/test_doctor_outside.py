@@ -44,7 +44,7 @@ SHORT: Final = replace(
     name="outside, a declared header behind a short-circuited address",
     objects=(*nginx_controller(point(BALANCER)), ingress(HOST, BALANCER)),
     at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
-    expected=wrong("short-circuited", advice=(f"{RELAY}kubeadm", "dnsproxy install")),
+    expected=wrong("short-circuited", advice=(RELAY, "rollout status")),
 )
 PLAIN: Final = replace(
     SERVED,

@@ -61,7 +61,7 @@ def test_before_the_installation_the_fault_is_named(scene: Scene) -> None:
     evidence = " ".join(finding["evidence"])
     assert "kube-proxy 1.34.4" in evidence
     assert "plain closed, v1 answered (200 OK), v2 answered (200 OK)" in evidence
-    assert finding["steps"][-1]["lines"][-1] == "dnsproxy install"
+    assert finding["steps"][-1]["lines"][0] == "kubectl apply -k deploy"
 
 
 def test_after_it_the_doctor_is_content(scene: Scene) -> None:

@@ -13,14 +13,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import trustme
 
 from dnsproxy.corefile.plan import plan_install
 from sidecar.values.endpoints import Endpoint
-from tests.deploy.manifests import BASE, render
+from tests.deploy.manifests import BASE, render, roles_of
 from tests.kit.accounts import create_account, write_kubeconfig
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.coredns import CoreDns, coredns_version, running_coredns, started_coredns
@@ -94,16 +94,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         ports = nsd("a", AT_A), nsd("c", AT_C)
         api = stack.enter_context(running_apiserver(folder))
         api.create_namespace("switchback")
-        token = create_account(api, "switchback", "dnsproxy", shipped_roles())
+        token = create_account(api, "switchback", "dnsproxy", roles_of(render(BASE), "dnsproxy"))
         yield World(api, folder, *ports, write_kubeconfig(api, token, folder / "dnsproxy.kubeconfig"))
-
-
-def shipped_roles() -> list[Any]:
-    """The rights of dnsproxy's account in deploy/base."""
-    manifests = render(BASE)
-    bindings = [one for one in manifests if one["kind"] in ("RoleBinding", "ClusterRoleBinding")]
-    bound = [one["roleRef"]["name"] for one in bindings if one["subjects"][0]["name"] == "dnsproxy"]
-    return [one for one in manifests if one["kind"] in ("Role", "ClusterRole") and one["metadata"]["name"] in bound]
 
 
 def block(*lines: str) -> str:

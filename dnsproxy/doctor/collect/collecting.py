@@ -36,6 +36,7 @@ from dnsproxy.doctor.collect.read_own import (
     read_own_service,
     with_found,
 )
+from dnsproxy.doctor.collect.read_relay import read_relay
 from dnsproxy.doctor.collect.read_settings import read_settings, with_component_settings
 from dnsproxy.doctor.collect.read_workloads import read_components, read_daemon_sets
 from dnsproxy.doctor.collect.reader import REQUEST_SECONDS, Progress, Reader
@@ -52,7 +53,6 @@ from sidecar.values.errors import StartError
 
 _MOST_ZONES: Final = 3
 _MOST_OUTSIDE: Final = 40
-_TARGET: Final = "service:"
 _DEADLINES: Final = Deadlines(response=REQUEST_SECONDS, rounds=6 * REQUEST_SECONDS)
 # What is reported if the time was too short: its name in refusals.py, and the word for its items.
 _LOOKING_UP: Final = (LOOKING_UP, "look-ups")
@@ -67,7 +67,7 @@ class Places:
     service: ObjectRef
     """dnsproxy's own Service."""
     relay: ObjectRef | None = None
-    """None: the Service in dnsproxy's settings, or else `relay` in dnsproxy's namespace."""
+    """None: the Service in dnsproxy's settings, the route Services, or else `relay` in dnsproxy's namespace."""
     dns: Endpoint | None = None
     public: Endpoint | None = None
     admin: Endpoint | None = None
@@ -167,9 +167,7 @@ async def _discover(client: ApiClient, reader: Reader, places: Places) -> tuple[
 
 async def _read_own_services(reader: Reader, places: Places) -> tuple[OwnService, OwnService, tuple[Admin, ...]]:
     dnsproxy = await read_own_service(reader, str(places.service))
-    target = dnsproxy.settings.get("DNSPROXY_TARGET", "")
-    default = target.removeprefix(_TARGET) if target.startswith(_TARGET) else f"{places.service.namespace}/relay"
-    relay = await read_own_service(reader, str(places.relay or default))
+    relay = await read_relay(reader, dnsproxy, places.relay)
     async with side_by_side() as start:
         asked = [
             start(read_admin, reader, part, program, port)

@@ -63,7 +63,8 @@ def dial_targets(facts: Facts, groups: Sequence[HostGroup], lookups: Iterable[Lo
         own = [services[key] for key in group.services if key in services]
         found |= dict.fromkeys(_of_controllers(own, group))
         found |= dict.fromkeys(_of_addresses(group, own, ports, resolved))
-    if groups and facts.relay is not None:
+    # A route Service leads to the controller of some groups: it is dialled where their names lead to it.
+    if groups and facts.relay is not None and not facts.relay.routes:
         relay = web_ports(facts.relay.ports)[:MOST_PORTS]
         found |= dict.fromkeys(_bare(facts.relay.addresses, relay, groups[0].sample))
     return tuple(found)
@@ -120,7 +121,9 @@ def _ports_by_address(facts: Facts) -> dict[str, tuple[WebPort, ...]]:
     """The web ports behind each address of our relay and of each Service, which others may share."""
     found: dict[str, dict[WebPort, None]] = {}
     places = [(service.ports, (*service.cluster_ips, *_points(service))) for service in facts.services]
-    places += [(facts.relay.ports, facts.relay.addresses)] if facts.relay else []
+    if facts.relay is not None:
+        places += [(facts.relay.ports, facts.relay.addresses)]
+        places += [(route.ports, route.addresses) for route in facts.relay.routes]
     for ports, addresses in places:
         for address in addresses:
             found.setdefault(normalize_address(address), {}).update(dict.fromkeys(web_ports(ports)[:MOST_PORTS]))

@@ -8,7 +8,7 @@ tests/dnsproxy/doctor/collect/test_collecting.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.image import format_version
+from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.cluster_dns.original_upstreams import find_original
 from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.cluster_dns.probe_results import places_to_ask
@@ -36,9 +37,9 @@ from sidecar.values.endpoints import Endpoint
 DNSPROXY_ADMIN_PORT: Final = 8081
 RELAY_ADMIN_PORT: Final = 8082
 KEPT: Final = frozenset(
-    ["DNSPROXY_TARGET", "DNSPROXY_TARGET_FOR", "DNSPROXY_SOURCE", "DNSPROXY_INGRESS_CLASS", "DNSPROXY_GATEWAY_CLASS",
-     "DNSPROXY_ZONE", "DNSPROXY_OWNERSHIP", "DNSPROXY_TLS_ONLY", "PROXY_ROUTE", "PROXY_PROXY_PROTOCOL",
-     "PROXY_ADVERTISE"]
+    ["DNSPROXY_TARGET", "DNSPROXY_TARGET_FOR", "DNSPROXY_ROUTES_NAMESPACE", "DNSPROXY_SOURCE",
+     "DNSPROXY_INGRESS_CLASS", "DNSPROXY_GATEWAY_CLASS", "DNSPROXY_ZONE", "DNSPROXY_OWNERSHIP", "DNSPROXY_TLS_ONLY",
+     "PROXY_ROUTE", "PROXY_PROXY_PROTOCOL", "PROXY_ADVERTISE"]
 )  # fmt: skip
 _MOST_PODS: Final = 3
 _NOT_READY: Final = 503
@@ -58,9 +59,9 @@ async def read_own_service(reader: Reader, key: str) -> OwnService:
     service = make_service(raw)
     path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
     async with side_by_side() as start:
-        settings = start(_read_settings, reader, namespace, raw)
+        settings = start(read_workload_settings, reader, namespace, raw)
         slices = start(_read_slices, reader, path, f"list endpointslices {where}", f"{SERVICE_NAME}={name}")
-    pods = _pods(slices.value or [])
+    pods = pods_of(slices.value or [])
     ready = None if slices.value is None else sum(pods.values())
     return OwnService(
         key,
@@ -87,7 +88,7 @@ async def _read_slices(reader: Reader, path: str, what: str, selector: str) -> l
     return await reader.list(path, EndpointSlice, what, selector=selector)
 
 
-def _pods(slices: list[EndpointSlice]) -> dict[tuple[str, str], bool]:
+def pods_of(slices: Iterable[EndpointSlice]) -> dict[tuple[str, str], bool]:
     """Address and name of each pod, with its readiness."""
     return {
         (address, endpoint.target_ref.name if endpoint.target_ref and endpoint.target_ref.name else ""): (
@@ -99,13 +100,21 @@ def _pods(slices: list[EndpointSlice]) -> dict[tuple[str, str], bool]:
     }
 
 
-async def _read_settings(reader: Reader, namespace: str, raw: RawService) -> dict[str, str]:
+async def read_workload_settings(reader: Reader, namespace: str, raw: RawService) -> dict[str, str]:
+    """The settings of the workload whose pods a Service selects: a Deployment, or a DaemonSet with one on each node."""
     selector = (raw.spec.selector or {}) if raw.spec else {}
-    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
-    workloads = await reader.list(path, Workload, f"list deployments.apps in namespace {namespace}") or []
-    matching = next((one for one in workloads if selector and selector.items() <= labels_of(one).items()), None)
+    for plural in ("deployments", "daemonsets") if selector else ():
+        path = f"/apis/apps/v1/namespaces/{namespace}/{plural}"
+        workloads = await reader.list(path, Workload, f"list {plural}.apps in namespace {namespace}") or []
+        matching = next((one for one in workloads if selector.items() <= labels_of(one).items()), None)
+        if matching is not None:
+            return await _settings_of(reader, namespace, matching)
+    return {}
+
+
+async def _settings_of(reader: Reader, namespace: str, workload: Workload) -> dict[str, str]:
     settings: dict[str, str] = {}
-    for container in (pod_of(matching).containers or ()) if matching else ():
+    for container in pod_of(workload).containers or ():
         for source in container.env_from or ():
             reference = source.get("configMapRef")
             name = reference.get("name") if isinstance(reference, dict) else None
@@ -200,6 +209,7 @@ def make_dns(found: Found, own: Sequence[Endpoint]) -> ClusterDns:
         stanzas=tuple(map(_stanza, find_traces(found))),
         where=str(deciding) if deciding else "",
         decides=_sources(found),
+        printed_as=_printed_as(found),
         faults=tuple(map(str, found.faults)),
         upstreams_in=original.source,
         upstreams=tuple(map(_upstreams, original.routes)),
@@ -210,6 +220,11 @@ def _stanza(trace: Trace) -> Stanza:
     addresses = tuple(map(str, trace.addresses))
     marker = trace.rewrites.marker if trace.rewrites else ""
     return Stanza(str(trace.target), trace.method.value, trace.zones, addresses, trace.fault, marker)
+
+
+def _printed_as(found: Found) -> str:
+    choice = choose_method(found)
+    return choice.form.value if choice.method is Method.PRINT and choice.form is not None else ""
 
 
 def _upstreams(route: UpstreamRoute) -> OriginalUpstreams:

@@ -137,6 +137,8 @@ class ClusterDns(Fact, frozen=True):
     """The workload that decides about public names: `Deployment kube-system/coredns`."""
     decides: tuple[str, ...] = ()
     """The ConfigMaps that this workload reads: `NAMESPACE/NAME`."""
+    printed_as: str = ""
+    """How the owner of this DNS takes the stanza, if it would undo a written one: `EKS add-on configuration values`."""
     faults: tuple[str, ...] = ()
     upstreams_in: str = ""
     """The ConfigMap that says where it forwards without the stanza."""
@@ -161,8 +163,19 @@ class Admin(Fact, frozen=True):
     """Names that are claimed and still forwarded, because their target has no address or no ready endpoint."""
 
 
+class RouteService(Fact, frozen=True):
+    """A Service that leads to our relay, which relays its connections to another Service."""
+
+    key: str
+    """`NAMESPACE/NAME`."""
+    backend: str = ""
+    """That other Service, `NAMESPACE/NAME`; empty if the Service does not name one that can be."""
+    addresses: tuple[str, ...] = ()
+    ports: tuple[Port, ...] = ()
+
+
 class OwnService(Fact, frozen=True):
-    """One of our own Services with its pods."""
+    """One of our own Services with its pods; of a relay that follows route Services, all of these as one."""
 
     key: str
     found: bool | None = None
@@ -181,6 +194,8 @@ class OwnService(Fact, frozen=True):
     """Its own variables: `PROXY_ROUTE`, `PROXY_PROXY_PROTOCOL`, `DNSPROXY_TARGET` ..."""
     loop: str = ""
     faults: tuple[str, ...] = ()
+    routes: tuple[RouteService, ...] = ()
+    """Of a relay that follows them; `addresses` has those of all, and `ports` is empty."""
 
 
 class IpModePolicy(Fact, frozen=True):

@@ -11,17 +11,19 @@ from shlex import quote
 from typing import Final
 
 from dnsproxy.dns.names import is_wildcard
-from dnsproxy.doctor.facts.model import Facts
+from dnsproxy.doctor.facts.model import Facts, OwnService
 from dnsproxy.doctor.judge.controller import Controller
-from dnsproxy.doctor.judge.cures import class_of, route_line, target_line
+from dnsproxy.doctor.judge.cures import class_of, target_line
 from dnsproxy.doctor.judge.dns_findings import only_rewrites
 from dnsproxy.doctor.judge.failing_ways import evidence_of
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.host_groups import HostGroup
+from dnsproxy.doctor.judge.installation import AUTO, is_automatic
 from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.reach import FAILING, differ, statuses
-from dnsproxy.doctor.judge.relay_findings import routes_to
+from dnsproxy.doctor.judge.relay_findings import has_routes, routes_to
+from dnsproxy.doctor.judge.remedies import STATUS, quoted
 from dnsproxy.doctor.judge.ways import Ways
 
 _SHOWN: Final = 5
@@ -45,15 +47,16 @@ def _judge_class(controller: Controller, ways: Ways, facts: Facts) -> Iterator[F
     led = [one for one in ways.answers if one.address in own]
     if not led:
         return
-    other = bool(relay.settings.get("PROXY_ROUTE", "")) and not routes_to(relay, controller.path.service)
+    addresses = [one.address for one in led]
+    other = has_routes(relay) and not routes_to(relay, controller.path.service, addresses)
     here = controller.statuses(ways.group.sample)
-    if controller.header_mode is HeaderMode.REJECTS:
+    if controller.header_mode is HeaderMode.REJECTS and not relay.routes:
         yield _wrong_class(controller, ways.group, "their controller rejects the PROXY header")
     elif other and controller.header_mode is not HeaderMode.REQUIRES:
         yield _wrong_class(controller, ways.group, "the relay routes to another controller")
     # A route may name the same controller by another Service; another status shows that it is another one.
     elif other and any(differ(statuses(one.bare), here) for one in led):
-        yield _other_relay(controller, ways)
+        yield _other_relay(controller, ways, relay)
 
 
 def _wrong_class(controller: Controller, group: HostGroup, why: str) -> Finding:
@@ -64,14 +67,17 @@ def _wrong_class(controller: Controller, group: HostGroup, why: str) -> Finding:
     return Finding("wrong-class", Severity.PROBLEM, text, controller.about, evidence, (step,), group.hostnames)
 
 
-def _other_relay(controller: Controller, ways: Ways) -> Finding:
+def _other_relay(controller: Controller, ways: Ways, relay: OwnService) -> Finding:
     """The relay serves the controller of another class, and this one requires the header too."""
     name = class_of(ways.group, controller)
     text = (
         f"the cluster's DNS answers with the relay for hosts of class {name}, but the relay routes to another "
         "controller, which answers otherwise than theirs"
     )
-    step = Remedy("give this class a relay of its own, with these routes", (route_line(controller),))
+    step = Remedy("let a route Service for each class decide (deploy/README.md)", (f"DNSPROXY_TARGET={AUTO}",))
+    if relay.routes:
+        lines = (STATUS, f"kubectl -n {quoted(relay.key)[0]} get services -o yaml")
+        step = Remedy("see which route Service answers for the class", lines)
     hosts = ways.group.hostnames
     return Finding("wrong-class", Severity.PROBLEM, text, controller.about, evidence_of(ways), (step,), hosts)
 
@@ -84,13 +90,15 @@ def _judge_loaded(ways: Ways, facts: Facts) -> Iterator[Finding]:
         return
     hostnames = ways.group.hostnames
     evidence = (f"{ways.group.sample}: {', '.join(ways.group.answers)}",)
+    automatic = is_automatic(facts.dnsproxy)
     if facts.dns is not None and only_rewrites(facts.dns.stanzas):
         text = "the cluster's DNS rewrites names to their Services, but not these hosts"
-        step = Remedy("see which names are left out, and why", ("dnsproxy status",))
+        step = Remedy("see which names are left out, and why", (STATUS if automatic else "dnsproxy status",))
         yield Finding("not-answered", Severity.PROBLEM, text, ways.about, evidence, (step,), hostnames)
         return
     text = "the cluster's DNS asks dnsproxy, but answers with an address that is not dnsproxy's for these hosts"
-    step = Remedy("see why", (f"kubectl -n switchback exec deploy/dnsproxy -- dnsproxy explain {quote(hostnames[0])}",))
+    why = f"kubectl -n switchback exec deploy/dnsproxy -- dnsproxy explain {quote(hostnames[0])}"
+    step = Remedy("see why", (why, STATUS) if automatic else (why,))
     yield Finding("not-answered", Severity.PROBLEM, text, ways.about, evidence, (step,), hostnames)
 
 

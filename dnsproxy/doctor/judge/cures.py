@@ -7,8 +7,7 @@ Tested in tests/dnsproxy/doctor/judge/test_cures.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
@@ -17,20 +16,13 @@ from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.findings import Remedy
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.host_groups import HostGroup
+from dnsproxy.doctor.judge.installation import is_automatic
 from dnsproxy.doctor.judge.ip_mode_remedy import judge_with, why_not
-from dnsproxy.doctor.judge.overlays import backend
-from dnsproxy.doctor.judge.remedies import (
-    deploy_line,
-    install_step,
-    probe_by_hand,
-    provider_remedies,
-    quoted,
-)
-from dnsproxy.doctor.judge.web_ports import web_ports
+from dnsproxy.doctor.judge.remedies import install_lines, install_step, probe_by_hand, provider_remedies, quoted
+from dnsproxy.doctor.judge.short_circuit import Answer
 
 _NO_CLASS: Final = "CLASS"
-RELAY_PORTS: Final[Mapping[int, int]] = MappingProxyType({80: 8080, 443: 8443})
-"""Where the relay of deploy/ listens for the ports of its Service."""
+_BALANCER: Final = "LoadBalancer"
 
 
 def cures(
@@ -75,60 +67,21 @@ def past_the_balancer(group: HostGroup, controller: Controller, facts: Facts) ->
     elif controller.takes_bare:
         yield lead_to_service(group, controller, facts)
     elif controller.header_mode is HeaderMode.REQUIRES:
-        yield _install(group, controller, facts)
-        yield from _mixed(controller)
+        yield _install(controller, facts)
     elif controller.refused_header:
         yield _read_log(controller)
     else:
         yield find_out(group, controller)
-        yield _install(group, controller, facts, condition="if it requires the header, ")
+        yield _install(controller, facts, condition="if it requires the header, ")
 
 
-def _install(group: HostGroup, controller: Controller, facts: Facts, *, condition: str = "") -> Remedy:
-    """The installation with the settings that it needs for this controller, and that keep other classes as they are."""
-    step = install_step(facts, controller.provider, condition=condition)
-    if step.lines[0] != deploy_line(facts, controller.provider):
+def _install(controller: Controller, facts: Facts, *, condition: str = "") -> Remedy:
+    """The installation, which steers the names of this controller by itself if pods are short-circuited to it."""
+    step = install_step(facts, condition=condition)
+    if controller.path.service.type == _BALANCER and controller.short.state is not Answer.NO:
         return step
-    needed = (*_limit(group, controller, facts), *_backend(controller, facts))
-    text = f"{step.text}; {' and '.join(why for why, _ in needed)} (deploy/README.md)" if needed else step.text
-    return Remedy(text, (*(line for _, line in needed), *step.lines))
-
-
-def _limit(group: HostGroup, controller: Controller, facts: Facts) -> Iterator[tuple[str, str]]:
-    """Without it, the hosts of other controllers would be led to the relay too."""
-    own = {host.ingress_class for host in controller.path.hosts}
-    name = class_of(group, controller)
-    if name != _NO_CLASS and any(host.ingress_class not in own for host in facts.hosts):
-        by_gateway = not any(host.origin.startswith("Ingress ") for host in group.hosts if host.ingress_class == name)
-        key = "DNSPROXY_GATEWAY_CLASS" if by_gateway else "DNSPROXY_INGRESS_CLASS"
-        yield "first limit it to the classes that need it", f"{key}={name}"
-
-
-def _backend(controller: Controller, facts: Facts) -> Iterator[tuple[str, str]]:
-    if controller.key != backend(facts, controller.provider):
-        yield "give the relay the routes to this controller", route_line(controller)
-
-
-def _mixed(controller: Controller) -> Iterator[Remedy]:
-    """The relay's route of a port that rejects the header, if another port requires it."""
-    bare = sorted(port for port, mode in controller.modes.items() if mode is HeaderMode.REJECTS)
-    if bare:
-        ports = ", ".join(map(str, bare))
-        yield Remedy(f"port {ports} rejects the header: give its route of the relay none", (route_line(controller),))
-
-
-def route_line(controller: Controller) -> str:
-    """The setting that leads a relay to a controller's Service; of relay-settings, deploy/README.md."""
-    namespace, _, name = controller.key.partition("/")
-    modes = controller.modes or dict.fromkeys(
-        (port for port, _ in web_ports(controller.path.service.ports)), controller.header_mode
-    )
-    routes = " ".join(
-        f"{RELAY_PORTS.get(port, port)}={name}.{namespace}.svc:{port}"
-        + (",proxy-protocol=none" if mode is HeaderMode.REJECTS else "")
-        for port, mode in sorted(modes.items())
-    )
-    return f"PROXY_ROUTE={routes}"
+    own = "write a route Service for it (deploy/README.md): operate steers only short-circuited load balancers"
+    return Remedy(f"{step.text}; {own}", step.lines)
 
 
 def mend(controller: Controller) -> Remedy:
@@ -161,11 +114,10 @@ def lead_to_service(group: HostGroup, controller: Controller, facts: Facts) -> R
     )
     line = target_line(class_of(group, controller), controller.key)
     if facts.dnsproxy is None or not facts.dnsproxy.found:
-        # Without the setting, the deployment would lead the names to the relay.
+        # Names of a controller that takes bare connections are otherwise left as they are.
         text += "; write the setting into dnsproxy-settings before you deploy (deploy/README.md)"
-        limits = tuple(limit for _, limit in _limit(group, controller, facts))
-        return Remedy(text, (line, *limits, deploy_line(facts, controller.provider), "dnsproxy install"))
-    asked = bool(facts.loaded) and {one.state for one in facts.loaded} == {"yes"}
+        return Remedy(text, (line, *install_lines(facts)))
+    asked = is_automatic(facts.dnsproxy) or (bool(facts.loaded) and {one.state for one in facts.loaded} == {"yes"})
     return Remedy(text, (line,) if asked else (line, "dnsproxy install"))
 
 

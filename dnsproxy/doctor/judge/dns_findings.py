@@ -15,12 +15,14 @@ from dnsproxy.corefile.zones import ROOT
 from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.doctor.facts.model import Admin, ClusterDns, Facts, OwnService, Stanza
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
-from dnsproxy.doctor.judge.remedies import deploy_line, look_from_inside, quoted
+from dnsproxy.doctor.judge.installation import is_automatic
+from dnsproxy.doctor.judge.remedies import STATUS, deploy_line, look_from_inside, quoted
 from sidecar.values.endpoints import parse_endpoint
 
 STALE_SECONDS: Final = 300.0
 """A watch is renewed every 45 seconds, so a source without contact for this long is lost."""
 _INSTALL: Final = ("dnsproxy install", "dnsproxy status")
+_LOG_OF_OPERATE: Final = "kubectl -n switchback logs deploy/operate --tail=50"
 
 
 def judge_dns(facts: Facts, *, needed: bool) -> Iterator[Finding | Unseen]:
@@ -71,10 +73,12 @@ def _missing(facts: Facts, part: OwnService) -> Finding:
     where = facts.dns.where if facts.dns and facts.dns.where else "the cluster's DNS"
     text = f"dnsproxy is deployed, but {where} does not ask it: there is no stanza"
     evidence = (f"Service {part.key} at {', '.join(part.addresses) or 'no address'}",)
-    steps = (
-        Remedy("install the stanza", _INSTALL),
-        Remedy("if another controller removes it again, let a watcher restore it", ("dnsproxy install --watch",)),
-    )
+    if is_automatic(part):
+        # operate would have written it.
+        steps: tuple[Remedy, ...] = (Remedy("operate writes it; see why it did not", (STATUS, _LOG_OF_OPERATE)),)
+    else:
+        watching = "if another controller removes it again, let a watcher restore it"
+        steps = (Remedy("install the stanza", _INSTALL), Remedy(watching, ("dnsproxy install --watch",)))
     return Finding("stanza-missing", Severity.PROBLEM, text, "Switchback", evidence, steps)
 
 
@@ -173,7 +177,7 @@ def _judge_loaded(facts: Facts, loaded: set[str], stanzas: tuple[Stanza, ...]) -
         )
         steps = (
             look_from_inside(facts),
-            Remedy("or ask in the cluster", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy status",)),
+            Remedy("or ask in the cluster", (STATUS,)),
         )
         yield Unseen(f"whether the stanza in {written} is loaded", why, steps)
 

@@ -7,6 +7,7 @@ together; one unknown group keeps the question open. Tested in tests/dnsproxy/do
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
@@ -14,6 +15,10 @@ from dnsproxy.doctor.judge.ip_mode_policy import NAME, selected
 from dnsproxy.doctor.judge.paths import Paths
 from dnsproxy.doctor.judge.reach import Reach, overall_reach
 from dnsproxy.doctor.judge.ways import Ways
+
+_END_KEEPERS: Final = "kubectl -n switchback delete deployment operate dnsproxy-install --ignore-not-found"
+"""Each of them would restore the stanza; the second is that of earlier versions."""
+_REMOVE: Final = "deploy/remove.sh my-cluster"
 
 
 def is_needed(ways: Ways) -> bool:
@@ -47,9 +52,8 @@ def _uninstall(facts: Facts) -> Remedy:
         text = (
             f"uninstall the stanza, dnsproxy and the relay, but keep the policy {NAME} and `dnsproxy ip-mode --watch`"
         )
-        return Remedy(text, ("dnsproxy uninstall",))
-    lines = ("dnsproxy uninstall", "kubectl delete namespace switchback")
-    return Remedy("uninstall it, the stanza first; deploy/README.md has the rest", lines)
+        return Remedy(text, (_END_KEEPERS, "dnsproxy uninstall"))
+    return Remedy("uninstall it: operate ends, the stanza goes, then all else (deploy/README.md)", (_REMOVE,))
 
 
 def _kept(facts: Facts) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ Tested in tests/dnsproxy/doctor/judge/test_diagnose.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Final
 
@@ -19,7 +19,7 @@ from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_annotations import Sends
 from dnsproxy.doctor.judge.header_mode import HeaderMode, describe, is_understood, usable_probes
 from dnsproxy.doctor.judge.paths import normalize_address
-from dnsproxy.doctor.judge.remedies import deploy_line, quoted
+from dnsproxy.doctor.judge.remedies import STATUS, deploy_line, quoted
 
 TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
 """Settings of controllers that list the networks whose headers they trust."""
@@ -49,13 +49,14 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool, 
     probes = tuple(probe for probe in dialled if probe.header is Header.PLAIN)
     namespace, name = quoted(part.key)
     if part.ready == 0:
-        text = f"no pod of Service {part.key} is ready, so connections to it are refused"
+        effect = "names that lead to it are forwarded" if part.routes else "connections to it are refused"
+        text = f"no pod of {_about(part)} is ready, so {effect}"
         lines = (f"kubectl -n {namespace} get pods", f"kubectl -n {namespace} logs deploy/{name} --tail=50")
         yield _finding("relay-down", text, (), (Remedy("see why", lines),))
     elif bad := [page for page in facts.admin if page.program == "relay" and page.ready is False]:
         text = f"the relay does not reach its backend: {_reason(bad[0])}"
         yield _finding("relay-backend", text, _routes(part), (_name_backend(part, requiring),))
-    elif part.settings.get(_ROUTES) and requiring and not routed:
+    elif part.settings.get(_ROUTES) and not part.routes and requiring and not routed:
         text = "the relay routes to another controller than that of the hosts that need it"
         evidence = (
             *_routes(part),
@@ -67,15 +68,31 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool, 
             yield _refused(part, probes, routed or controllers)
     elif probes:
         text = "a connection through the relay is answered by the controller"
-        yield Finding("relayed", Severity.OK, text, f"Service {part.key}", describe(probes))
+        yield Finding("relayed", Severity.OK, text, _about(part), describe(probes))
     yield from _judge_failing_route(facts, part, requiring)
     for controller in routed or requiring:
         yield from _judge_trust(part, controller.path.service)
 
 
-def routes_to(part: OwnService, service: Service) -> bool:
-    """Whether this Service, or one of its addresses, is the backend of one of the relay's routes."""
+def has_routes(part: OwnService) -> bool:
+    """Whether it is known where the relay routes to."""
+    return bool(part.routes or part.settings.get(_ROUTES))
+
+
+def routes_to(part: OwnService, service: Service, addresses: Iterable[str] = ()) -> bool:
+    """Whether this Service, or one of its addresses, is the backend of one of the relay's routes.
+
+    `addresses`: only the routes behind one of these count, where each has its own.
+    """
+    wanted = set(map(normalize_address, addresses))
+    counted = (one for one in part.routes if not wanted or wanted.intersection(map(normalize_address, one.addresses)))
+    if any(one.backend == service.key for one in counted):
+        return True
     return any(_is_backend(one, service) for one in _backends(part.settings.get(_ROUTES, "")))
+
+
+def _about(part: OwnService) -> str:
+    return "the relay" if part.routes else f"Service {part.key}"
 
 
 def _is_backend(host: str, service: Service) -> bool:
@@ -126,7 +143,7 @@ def _refused(part: OwnService, probes: Sequence[Probe], controllers: Sequence[Co
     if outcomes <= {Outcome.BAD_REQUEST, Outcome.GARBAGE}:
         text = "the controller behind the relay answers 400: it does not expect the PROXY header that the relay sends"
         steps = (
-            *_agree(controllers),
+            *_agree(controllers, automatic=bool(part.routes)),
             Remedy("or uninstall Switchback, if no load balancer sends the header either", ("dnsproxy uninstall",)),
         )
         return _finding("relay-header-unwanted", text, describe(probes), steps)
@@ -134,10 +151,12 @@ def _refused(part: OwnService, probes: Sequence[Probe], controllers: Sequence[Co
     return _finding("relay-unanswered", text, describe(probes), (_see_log(part),))
 
 
-def _agree(controllers: Sequence[Controller]) -> Iterator[Remedy]:
+def _agree(controllers: Sequence[Controller], *, automatic: bool) -> Iterator[Remedy]:
     """The end of the header: the controller is right unless its load balancer sends it."""
     for one in controllers[:1]:
-        if one.sends is Sends.YES:
+        if automatic:
+            yield Remedy("see what operate says about the class, and its route Service", (STATUS,))
+        elif one.sends is Sends.YES:
             yield Remedy("turn the header on at the controller; ingress-nginx", ('use-proxy-protocol: "true"',))
         else:
             line = target_line(one.path.ingress_class, one.key)
@@ -205,6 +224,10 @@ def network_of(address: str) -> str:
 
 
 def _name_backend(part: OwnService, requiring: Sequence[Controller]) -> Remedy:
+    if part.routes:
+        namespace, name = quoted(part.key)
+        lines = (STATUS, f"kubectl -n {namespace} logs deploy/{name} --tail=50")
+        return Remedy("see which route Service has a fault, and what the relay logs", lines)
     service = requiring[0].path.service.key if requiring else "NAMESPACE/NAME"
     namespace, _, name = service.partition("/")
     ports = [port.port for port in requiring[0].path.service.ports][:2] if requiring else [80, 443]
@@ -214,6 +237,8 @@ def _name_backend(part: OwnService, requiring: Sequence[Controller]) -> Remedy:
 
 
 def _routes(part: OwnService) -> tuple[str, ...]:
+    if part.routes:
+        return tuple(f"Service {one.key} leads to {one.backend or 'nowhere'}" for one in part.routes)
     return (f"{_ROUTES}={part.settings[_ROUTES]}",) if part.settings.get(_ROUTES) else ()
 
 

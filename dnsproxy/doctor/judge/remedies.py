@@ -17,15 +17,21 @@ from dnsproxy.doctor.facts.model import Facts, Service
 from dnsproxy.doctor.facts.probes import Header
 from dnsproxy.doctor.judge.findings import Remedy
 from dnsproxy.doctor.judge.header_annotations import HeaderSwitch, Sends, read_switches
+from dnsproxy.doctor.judge.installation import DEPLOY, folder, is_automatic, prints
 from dnsproxy.doctor.judge.ip_mode_remedy import judge_with, make_remedy, with_side_effects
-from dnsproxy.doctor.judge.overlays import overlay
 from dnsproxy.doctor.judge.provider import Provider, StatusSetting
-from dnsproxy.doctor.judge.providers import UNKNOWN
 from dnsproxy.doctor.judge.short_circuit import IP_MODE_SINCE, Answer, DataPlane, parse_version
 
 LOAD_BALANCER_NAME: Final = "lb.example.org"
 """A placeholder for a name that resolves to the load balancer."""
 IMAGE: Final = "localhost/switchback:0.1.0"
+STATUS: Final = "kubectl -n switchback exec deploy/operate -- dnsproxy status"
+"""What is decided for each class and Gateway, with the evidence, and whether the stanza is loaded."""
+_WAIT: Final = ("kubectl -n switchback rollout status deployment/operate",)
+_PRINT: Final = (
+    "kubectl -n switchback create job print --from=cronjob/dnsproxy-print",
+    "kubectl -n switchback logs --follow --pod-running-timeout=2m job/print",
+)
 _ANY_NAME: Final = (
     f" One name that resolves to the load balancer ({LOAD_BALANCER_NAME} here) is enough for all hosts; it need "
     "not be one of them."
@@ -158,17 +164,29 @@ def _with_others(switch: HeaderSwitch, old: str) -> str:
     return ",".join([*(part for part in others if part.partition("=")[0] != name), switch.on])
 
 
-def install_step(facts: Facts, provider: Provider, *, condition: str = "") -> Remedy:
+def install_step(facts: Facts, *, condition: str = "") -> Remedy:
     """How to install Switchback with its relay; `condition` comes before the text."""
     if facts.relay is not None and facts.relay.found and facts.dnsproxy is not None and facts.dnsproxy.found:
+        if is_automatic(facts.dnsproxy):
+            return Remedy("Switchback is installed; see what it decided about this class, and why", (STATUS,))
         return Remedy("Switchback is deployed; let the cluster's DNS ask it", ("dnsproxy install", "dnsproxy status"))
     text = f"{condition}answer the name with a relay that adds the header, which needs no support from the provider"
-    return Remedy(text, (deploy_line(facts, provider), "dnsproxy install"))
+    printing = ""
+    if folder(facts) != DEPLOY:
+        printing = "; a Job prints the stanza for the owner of the cluster's DNS, who would undo a written one"
+    elif prints(facts):
+        printing = "; add the component print, because the owner of the cluster's DNS would undo a written stanza"
+    return Remedy(f"{text}{printing}", install_lines(facts))
 
 
-def deploy_line(facts: Facts, provider: Provider = UNKNOWN) -> str:
+def install_lines(facts: Facts) -> tuple[str, ...]:
+    """The commands that install our parts, and wait or print."""
+    return (deploy_line(facts), *(_PRINT if prints(facts) else _WAIT))
+
+
+def deploy_line(facts: Facts) -> str:
     """The command that deploys our parts."""
-    return f"kubectl apply -k deploy/overlays/{overlay(facts, provider)}"
+    return f"kubectl apply -k {folder(facts)}"
 
 
 def look_from_inside(facts: Facts) -> Remedy:

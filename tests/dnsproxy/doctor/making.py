@@ -16,6 +16,7 @@ from dnsproxy.doctor.facts.model import (
     Host,
     OwnService,
     Port,
+    RouteService,
     Service,
     Stanza,
 )
@@ -119,6 +120,9 @@ def facts(one: Service | None = None, **fields: Any) -> Facts:
     return replace(base, **fields)
 
 
+DEPLOYED = ["kubectl apply -k deploy", "kubectl -n switchback rollout status deployment/operate"]
+"""The lines that install Switchback."""
+
 STANZA = Stanza("Corefile in ConfigMap kube-system/coredns", "corefile", (".",), (f"{DNSPROXY}:53",))
 
 
@@ -139,6 +143,21 @@ def installed(one: Service | None = None, **fields: Any) -> Facts:
         lookups=(answering(RELAY),),
         probes=(*base.probes, relay_probe(Outcome.ANSWERED)),
     )  # fmt: skip
+    return replace(base, **fields)
+
+
+ROUTE = RouteService("switchback/relay-nginx", KEY, (RELAY,), PORTS)
+"""The route Service of the class nginx."""
+
+
+def steering(*routes: RouteService, **fields: Any) -> Facts:
+    """The same with an installation that steers: these route Services, or that of the class nginx."""
+    base = installed()
+    assert base.dnsproxy is not None
+    routes = routes or (ROUTE,)
+    addresses = tuple(address for route in routes for address in route.addresses)
+    relay = OwnService("switchback/relay", True, addresses, ready=2, pods=("10.244.0.6",), routes=routes)
+    base = replace(base, dnsproxy=replace(base.dnsproxy, settings={"DNSPROXY_TARGET": "auto"}), relay=relay)
     return replace(base, **fields)
 
 

@@ -47,6 +47,21 @@ def switchback(backend: str = KEY, *, target: str = TO_RELAY, target_for: str = 
     )
 
 
+def steering(backend: str = KEY, *, subject: str = "ingressclass/nginx") -> tuple[Object, ...]:
+    """Dnsproxy and a relay that follows route Services, with the one of a class."""
+    (relay,) = (one for one in switchback(backend) if one["metadata"]["name"] == "relay" and one["kind"] == "Service")
+    annotations = {"switchback.dev/relay-to": backend, "switchback.dev/for": subject}
+    metadata = {**relay["metadata"], "name": "relay-nginx", "annotations": annotations}
+    others = [one for one in switchback(backend, target="auto") if one["metadata"]["name"] != "relay"]
+    pods = {"app": "relay"}
+    return (
+        *others,
+        {**relay, "metadata": metadata},
+        endpoint_slice("switchback/relay-nginx", "10.244.0.6"),
+        workload("switchback/relay", "proxy", labels=pods, variables={"PROXY_ROUTES_FROM": "services"}),
+    )
+
+
 def corefile_object(*, written: bool = True) -> Object:
     """The ConfigMap of the cluster's DNS, with or without the stanza."""
     (stock,) = (one for one in BASE if one["kind"] == "ConfigMap")

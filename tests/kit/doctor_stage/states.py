@@ -17,7 +17,7 @@ from tests.kit.doctor_stage.servers import Fate, Server
 
 HOST: Final = "app.example.org"
 """The host that most states ask about. Every controller of the stage serves `*.example.org`."""
-RELAY: Final = "kubectl apply -k deploy/overlays/"
+RELAY: Final = "kubectl apply -k deploy"
 """The beginning of the advice line that deploys the relay."""
 RELAY_STEP: Final = "a relay that adds the header"
 """The text of the step with that line."""

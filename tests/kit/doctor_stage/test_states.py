@@ -8,7 +8,7 @@ import pytest
 
 from tests.kit.doctor_stage.states import Expected, Verdict, differences, healthy, not_known, wrong
 
-STEP: Final = {"text": "answer with a relay", "lines": ["kubectl apply -k deploy/overlays/kubeadm", "dnsproxy install"]}
+STEP: Final = {"text": "answer with a relay", "lines": ["kubectl apply -k deploy", "dnsproxy install"]}
 PROBLEM: Final = {
     "id": "short-circuited",
     "severity": "problem",
@@ -36,7 +36,7 @@ def verdict(status: int, *findings: dict[str, Any], unseen: tuple[dict[str, Any]
         (verdict(0, FINE), healthy("header-required", untold=("short-circuited",), no_advice=("install",))),
         (
             verdict(1, PROBLEM, FINE),
-            wrong("short-circuited", advice=("with a relay", "overlays/kubeadm"), evidence=("203.0.113.10",)),
+            wrong("short-circuited", advice=("with a relay", "apply -k deploy"), evidence=("203.0.113.10",)),
         ),
         (verdict(3, unseen=(UNSEEN,)), not_known("list services: forbidden", advice=("dnsproxy doctor",))),
     ],
@@ -58,10 +58,10 @@ def test_the_expected_verdict_has_no_differences(seen: Verdict, expected: Expect
         (verdict(1, PROBLEM), wrong("short-circuited", advice=("DNSPROXY_TARGET_FOR",)), "no advice with"),
         (
             verdict(1, PROBLEM),
-            wrong("short-circuited", advice=("dnsproxy install", "overlays/kubeadm")),
-            "advice: 'overlays/kubeadm' before 'dnsproxy install'",
+            wrong("short-circuited", advice=("dnsproxy install", "apply -k deploy")),
+            "advice: 'apply -k deploy' before 'dnsproxy install'",
         ),
-        (verdict(1, PROBLEM), wrong("short-circuited", no_advice=("overlays",)), "advice: kubectl apply"),
+        (verdict(1, PROBLEM), wrong("short-circuited", no_advice=("apply",)), "advice: kubectl apply"),
         (verdict(1, PROBLEM), wrong("short-circuited", no_advice=("with a relay",)), "advice: answer with a relay"),
         (verdict(3, unseen=(UNSEEN,)), not_known(no_advice=("doctor",)), "advice: dnsproxy doctor"),
         (verdict(3, unseen=(UNSEEN,)), not_known("list ingresses"), "no unseen with"),

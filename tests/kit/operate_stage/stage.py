@@ -87,6 +87,8 @@ class Stage:
     folder: Path
     network: Network
     api: ApiServer
+    kubeconfigs: dict[str, Path] = field(default_factory=dict)
+    """By program, where it is not an administrator's."""
     created: dict[str, None] = field(default_factory=dict)
     """The paths of the objects of a test."""
     _namespaces: set[str] = field(default_factory=lambda: {"default", "kube-system"})
@@ -101,6 +103,12 @@ class Stage:
                 self.created[path_of(one)] = None
                 if "status" in one:
                     send(connection, "PATCH", f"{path_of(one)}/status", {"status": one["status"]}, content_type=MERGE)
+
+    def create_namespaces(self, *names: str) -> None:
+        """Create those that are not there yet."""
+        with self.network.entered():
+            for name in names:
+                self._create_namespace(name)
 
     def remove(self, *objects: Object) -> None:
         """Delete objects."""
@@ -312,7 +320,8 @@ class Running:
 
     def _start(self, name: str, module: str, *arguments: str, ready: str) -> None:
         stack = self._stacks[name] = ExitStack()
-        command = [sys.executable, "-m", module, *arguments, "--kubeconfig", str(self._stage.api.kubeconfig)]
+        kubeconfig = self._stage.kubeconfigs.get(name, self._stage.api.kubeconfig)
+        command = [sys.executable, "-m", module, *arguments, "--kubeconfig", str(kubeconfig)]
         log = self._stage.folder / f"test-{name}.log"
 
         def is_ready() -> bool:

@@ -56,6 +56,10 @@ _CLASSES: Final = """
 ---
 {apiVersion: networking.k8s.io/v1, kind: IngressClass, spec: {controller: example.org/idle}, metadata: {name: idle}}
 """
+_RELAY: Final = """
+{apiVersion: v1, kind: Service, metadata: {name: relay, namespace: switchback},
+ spec: {selector: {app.kubernetes.io/name: relay}, ports: [{name: http, port: 80}, {name: https, port: 443}]}}
+"""
 GATEWAYS: Final = "/apis/gateway.networking.k8s.io/v1"
 _ALL: Final = {"namespaces": {"from": "All"}}
 
@@ -165,6 +169,8 @@ def started(scene: Scene, column: str, *flags: str, snapshot: str | None = None)
     """`dnsproxy serve` with the settings of a column; `snapshot` names a file that outlives it."""
     environment = {**settings(column), "DNSPROXY_TARGET_FOR": f"other={OTHER_TARGET}", "DNSPROXY_LAMEDUCK": "0"}
     environment |= {"DNSPROXY_TRUST": TRUSTED, "DNSPROXY_HOST": f"{STATIC}={STATIC_ADDRESS}", "DNSPROXY_DENY": DENIED}
+    # As if every class and Gateway were steered, those of tenants too: with `auto` the others are never answered.
+    environment |= {"DNSPROXY_TARGET": "service:switchback/relay"}
     where = scene.folder / (snapshot or f"snapshot-{next(scene._numbers)}")
     given = ["--upstream", f"127.0.0.1:{scene.public_dns}", "--kubeconfig", str(scene.kubeconfig)]
     given += ["--resolv-conf", str(scene.resolv_conf), "--snapshot", str(where), *flags]
@@ -179,7 +185,7 @@ def _cluster(folder: Path) -> Iterator[Scene]:
         server = stack.enter_context(running_apiserver(folder / "api"))
         public_dns = stack.enter_context(running_public_dns(folder / "public"))
         gateway_api.install_crds(server)
-        put(server, [*manifests("default"), *yaml.safe_load_all(_CLASSES)])
+        put(server, [*manifests("default"), *yaml.safe_load_all(_CLASSES), *yaml.safe_load_all(_RELAY)])
         put_endpoint(server, "switchback/relay")
         own = stack.enter_context(session(server))
         own.request("POST", f"{RBAC}/clusterroles", GATEWAY_RIGHTS)

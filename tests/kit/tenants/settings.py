@@ -17,13 +17,13 @@ DEFAULT: Final = "default"
 STRICT: Final = "strict"
 COLUMNS: Final = (DEFAULT, STRICT)
 
-_COMPONENTS: Final = {DEFAULT: ("gateway-api",), STRICT: ("gateway-api", "strict")}
+_COMPONENTS: Final = {DEFAULT: (), STRICT: ("strict",)}
 _OF_THIS_MACHINE: Final = frozenset({"LISTEN", "ADMIN", "SNAPSHOT", "UPSTREAM_CONFIGMAP", "LAMEDUCK"})
 
 
 @cache
 def manifests(column: str) -> Sequence[Manifest]:
-    """The rendered objects: the base with the Gateway API, and `strict`."""
+    """The rendered objects: the installation, and `strict`."""
     with tempfile.TemporaryDirectory(prefix="switchback-") as folder:
         wanted = [DEPLOY / "components" / name for name in _COMPONENTS[column]]
         return render(compose(Path(folder), with_components=wanted))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import Facts, Host
+from dnsproxy.doctor.facts.model import Facts, Host, Port, RouteService
 from dnsproxy.doctor.facts.probes import Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from tests.dnsproxy.doctor.making import (
     OTHER_BALANCER,
     OTHER_CONTROLLER,
     OTHER_HOST,
+    OTHER_KEY,
     RELAY,
     REQUIRES,
+    ROUTE,
     SERVED,
     answering,
     bad,
@@ -22,6 +24,7 @@ from tests.dnsproxy.doctor.making import (
     named,
     other_service,
     probes_at,
+    steering,
 )
 
 
@@ -51,7 +54,7 @@ def two_classes(status: int, *, behind: int = 200, routes: str = "") -> Facts:
 def test_a_relay_to_another_controller_that_requires_the_header_too_does_not_serve_a_class() -> None:
     finding = named(judge(two_classes(404)), "wrong-class")
     assert finding.hosts == (OTHER_HOST,)
-    assert lines(finding) == ["PROXY_ROUTE=8080=controller.other.svc:80"]
+    assert lines(finding) == ["DNSPROXY_TARGET=auto"]
 
 
 @pytest.mark.parametrize(
@@ -63,3 +66,35 @@ def test_a_relay_that_may_lead_to_the_same_controller_by_another_name_is_not_bla
     status: int, behind: int, routes: str
 ) -> None:
     assert bad(judge(two_classes(status, behind=behind, routes=routes))) == set()
+
+
+OTHER_RELAY = "10.96.0.91"
+
+
+def two_routes(backend: str, *, led_to: str = OTHER_RELAY) -> Facts:
+    """An installation that steers both classes; `backend`: of the second one's route Service."""
+    other = RouteService("switchback/relay-other", backend, (OTHER_RELAY,), (Port(80),))
+    seen = two_classes(404)
+    probes = [
+        replace(one, address=led_to) if one.hostname == OTHER_HOST and one.address == RELAY else one
+        for one in seen.probes
+    ]
+    lookups = [replace(one, addresses=(led_to,)) if one.hostname == OTHER_HOST else one for one in seen.lookups]
+    return steering(
+        ROUTE, other, services=seen.services, hosts=seen.hosts, probes=tuple(probes), lookups=tuple(lookups)
+    )
+
+
+def test_each_class_is_compared_with_its_own_route() -> None:
+    assert bad(judge(two_routes(OTHER_KEY))) == set()
+
+
+@pytest.mark.parametrize(
+    ("backend", "led_to"),
+    [("elsewhere/controller", OTHER_RELAY), ("", OTHER_RELAY), (OTHER_KEY, RELAY)],
+    ids=["a route to another Service", "a route to nowhere", "the route of another class"],
+)
+def test_a_class_that_is_answered_with_another_ones_route_leads_to_what_operate_says(backend: str, led_to: str) -> None:
+    finding = named(judge(two_routes(backend, led_to=led_to)), "wrong-class")
+    assert finding.hosts == (OTHER_HOST,)
+    assert lines(finding)[0] == "kubectl -n switchback exec deploy/operate -- dnsproxy status"

@@ -16,7 +16,9 @@ from tests.dnsproxy.doctor.making import (
     ACCEPTS,
     BALANCER,
     CONTROLLER,
+    DEPLOYED,
     HOST,
+    HOSTNAME,
     OTHER_BALANCER,
     OTHER_CONTROLLER,
     OTHER_HOST,
@@ -52,13 +54,13 @@ def test_the_names_are_led_to_a_controller_that_takes_bare_connections(
     for seen in (led_to(STRANGE, outcomes, controller=controller), led_to(BALANCER, outcomes, controller=controller)):
         (finding,) = (one for one in judge(seen).findings if one.severity is Severity.PROBLEM)
         told = lines(finding)
-        assert told.index(TARGET) < told.index("dnsproxy install")
+        assert told.index(TARGET) < told.index("kubectl apply -k deploy")
         assert not any("a relay that adds" in step.text for step in finding.steps)
 
 
-def test_the_setting_comes_before_the_deployment_which_would_lead_names_to_the_relay() -> None:
+def test_the_setting_comes_before_the_deployment_which_would_leave_the_names_alone() -> None:
     told = lines(named(judge(led_to(STRANGE, REFUSED, controller=REJECTS)), "answer-dead"))
-    assert told == [TARGET, "kubectl apply -k deploy/overlays/kubeadm", "dnsproxy install"]
+    assert told == [TARGET, *DEPLOYED]
 
 
 def two_ports(address: str, http: Any, https: Any) -> tuple[Probe, ...]:
@@ -74,12 +76,9 @@ def test_a_dead_port_of_the_controller_is_not_cured_by_its_living_one() -> None:
     assert "get endpointslices,pods" in " ".join(lines(finding))
 
 
-def test_a_port_that_rejects_the_header_gets_a_route_without_it() -> None:
+def test_a_port_that_rejects_the_header_needs_no_setting() -> None:
     probes = (*two_ports(CONTROLLER, REJECTS, REQUIRES), *two_ports(BALANCER, SERVED, REQUIRES))
-    finding = named(diagnose(service(), probes=probes), "short-circuited")
-    routes = "8080=ingress-nginx-controller.ingress-nginx.svc:80,proxy-protocol=none "
-    routes += "8443=ingress-nginx-controller.ingress-nginx.svc:443"
-    assert f"PROXY_ROUTE={routes}" in lines(finding)
+    assert lines(named(diagnose(service(), probes=probes), "short-circuited"))[-2:] == DEPLOYED
 
 
 @pytest.mark.parametrize("hosts", [slice(None), slice(None, None, -1)], ids=["its class last", "its class first"])
@@ -91,7 +90,7 @@ def test_the_controller_of_the_failing_address_is_cured_and_not_its_neighbour(ho
     seen = facts(one, services=(one, other_service()), hosts=both[hosts], probes=probes)
     told = lines(named(judge(replace(seen, lookups=(answering(OTHER_BALANCER),))), "short-circuited"))
     assert not any("aaa" in line for line in told)
-    assert "dnsproxy install" in told
+    assert told[-2:] == DEPLOYED
 
 
 def test_a_line_names_the_class_whose_controller_it_names() -> None:
@@ -106,20 +105,15 @@ def test_a_line_names_the_class_whose_controller_it_names() -> None:
 def test_a_controller_that_answers_400_to_everything_is_read_and_not_relayed() -> None:
     refusing = (Outcome.BAD_REQUEST,) * 3
     finding = named(judge(led_to(BALANCER, REFUSED, controller=refusing)), "balancer-unserved")
-    assert not any("install" in line or "deploy/overlays" in line for line in lines(finding))
+    assert not any("install" in line or "apply -k" in line for line in lines(finding))
 
 
-LIMIT = "DNSPROXY_INGRESS_CLASS=nginx"
-
-
-@pytest.mark.parametrize(
-    ("controller", "neighbour", "limited"),
-    [(REQUIRES, "other", True), (REJECTS, "other", True), (REQUIRES, "nginx", False), (REJECTS, "nginx", False)],
-    ids=["requires", "rejects", "requires, one class", "rejects, one class"],
-)
-def test_an_installation_leaves_the_hosts_of_other_classes_where_they_are(
-    controller: tuple[Outcome, ...], neighbour: str, limited: bool
+@pytest.mark.parametrize("controller", [REQUIRES, REJECTS], ids=["requires", "rejects"])
+@pytest.mark.parametrize("neighbour", ["other", "nginx"], ids=["another class", "one class"])
+def test_an_installation_takes_no_value_for_the_sake_of_other_classes(
+    controller: tuple[Outcome, ...], neighbour: str
 ) -> None:
+    # Only names of classes that are steered are answered.
     at = BALANCER if neighbour == "nginx" else OTHER_BALANCER
     hosts = (Host(HOST, "Ingress web/a", "nginx", (BALANCER,)), Host(OTHER_HOST, "Ingress web/b", neighbour, (at,)))
     served = probes_at(OTHER_BALANCER, SERVED, hostname=OTHER_HOST)
@@ -130,15 +124,33 @@ def test_an_installation_leaves_the_hosts_of_other_classes_where_they_are(
         probes=(*controller_probes(controller), *balancer_probes(*REQUIRES), *served),
     )
     (finding,) = (one for one in judge(seen).findings if one.id == "short-circuited")
-    told = lines(finding)
-    assert (LIMIT in told) is limited
-    assert not limited or told.index(LIMIT) < told.index("kubectl apply -k deploy/overlays/kubeadm")
+    settings = [line for line in lines(finding) if line.startswith(("DNSPROXY_", "PROXY_"))]
+    assert settings == ([TARGET] if controller == REJECTS else [])
+    assert lines(finding)[-2:] == DEPLOYED
 
 
-def test_the_relay_gets_the_routes_to_a_controller_that_its_overlay_does_not_name() -> None:
-    told = lines(named(diagnose(service(key="haproxy/controller")), "short-circuited"))
-    assert told[:2] == ["PROXY_ROUTE=8080=controller.haproxy.svc:80", "kubectl apply -k deploy/overlays/kubeadm"]
-    assert lines(named(diagnose(), "short-circuited"))[0].startswith("kubectl apply")
+@pytest.mark.parametrize("key", ["haproxy/controller", "kube-system/traefik", "tenant-root/root-ingress-controller"])
+def test_whatever_the_controller_is_called_the_installation_takes_no_value(key: str) -> None:
+    finding = named(diagnose(service(key=key)), "short-circuited")
+    assert lines(finding)[-2:] == DEPLOYED
+    assert "route Service" not in finding.steps[-1].text
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"type": "ClusterIP", "external_ips": (BALANCER,), "points": ()}, BALANCER),
+        ({"points": HOSTNAME}, "lb.example.org"),
+    ],
+    ids=["external IPs", "a hostname in the status"],
+)
+def test_what_operate_does_not_steer_takes_a_route_service_of_its_own(fields: dict[str, Any], status: str) -> None:
+    hosts = (Host(HOST, "Ingress web/shop", "nginx", (status,)),)
+    probes = (*controller_probes(REQUIRES), *balancer_probes(*REQUIRES))
+    seen = facts(service(**fields), hosts=hosts, probes=probes)
+    steps = [step for one in judge(seen).findings for step in one.steps if "a relay that adds" in step.text]
+    assert steps
+    assert all("write a route Service for it (deploy/README.md)" in step.text for step in steps)
 
 
 GARBAGE = (Outcome.GARBAGE,) * 3

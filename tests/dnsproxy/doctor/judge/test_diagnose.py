@@ -42,6 +42,7 @@ from tests.dnsproxy.doctor.making import (
     named,
     relay_probe,
     service,
+    steering,
 )
 
 LOADED = (DnsCheck(f"{DNS}:53", ".", "yes", "8 of 8 dnsproxy"),)
@@ -197,6 +198,46 @@ def test_a_fault_gives_its_finding_and_no_other(with_fault: Callable[[Facts], Fa
     for finding in diagnosis.findings:
         if finding.id in expected - {"upstream-unwell", "dnsproxy-not-ready"}:
             assert finding.steps, f"{finding.id} says nothing of what to do"
+
+
+OPERATE = "kubectl -n switchback exec deploy/operate -- dnsproxy status"
+STEERING_FAULTS = [
+    pytest.param(lambda one: relay(one, ready=0), {"relay-down"}, id="the relay has no pod"),
+    pytest.param(
+        lambda one: replace(one, admin=(Admin("relay", "pod a/b", False, "backend unreachable (no-endpoints): x"),)),
+        {"relay-backend"},
+        id="its backend has no pod",
+    ),
+    pytest.param(
+        lambda one: without_relay_probe(one, Outcome.BAD_REQUEST), {"relay-header-unwanted"}, id="answered with 400"
+    ),
+    pytest.param(lambda one: replace(one, lookups=PUBLIC), {"not-answered", HINT}, id="not steered"),
+    pytest.param(
+        lambda one: replace(relay(one, routes=(), addresses=(), ready=None, pods=()), lookups=PUBLIC),
+        {"not-answered", HINT},
+        id="nothing is steered",
+    ),
+    pytest.param(
+        lambda one: asked(dns(one, stanzas=()), answers=()), {"stanza-missing", HINT}, id="the stanza is not written"
+    ),
+]
+
+
+@pytest.mark.parametrize(("with_fault", "expected"), STEERING_FAULTS)
+def test_a_fault_of_an_installation_that_steers_leads_to_what_operate_says(
+    with_fault: Callable[[Facts], Facts], expected: set[str]
+) -> None:
+    assert bad(judge(steering())) == set()
+    diagnosis = judge(with_fault(steering()))
+    assert bad(diagnosis) == expected
+    told = [line for finding in diagnosis.findings if finding.id in expected for line in lines(finding)]
+    assert not any("PROXY_ROUTE" in line or line == "dnsproxy install" for line in told)
+    assert OPERATE in told or expected == {"relay-down"}
+
+
+def test_a_relay_without_a_ready_pod_costs_its_names_their_answers_and_says_so() -> None:
+    finding = named(judge(relay(steering(), ready=0)), "relay-down")
+    assert finding.text == "no pod of the relay is ready, so names that lead to it are forwarded"
 
 
 @pytest.mark.parametrize(

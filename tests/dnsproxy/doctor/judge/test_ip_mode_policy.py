@@ -97,7 +97,9 @@ def test_switchbacks_other_parts_are_not_needed_and_the_policy_stays() -> None:
         service(PROXY, points=PROXY_MODE), probes=REACHED, lookups=(answering(BALANCER),), ip_mode_policy=THERE
     )
     finding = named(judge(seen), "no-longer-needed")
-    assert lines(finding) == ["dnsproxy uninstall"]
+    # operate, and the installer of earlier versions, would restore the stanza.
+    keepers = "kubectl -n switchback delete deployment operate dnsproxy-install --ignore-not-found"
+    assert lines(finding) == [keepers, "dnsproxy uninstall"]
     assert "keep the policy switchback-ip-mode" in finding.steps[0].text
     assert any(KEY in line and "keep it" in line for line in finding.evidence)
     assert not any("--remove" in line for one in judge(seen).findings for line in lines(one))
@@ -106,7 +108,7 @@ def test_switchbacks_other_parts_are_not_needed_and_the_policy_stays() -> None:
 def test_without_the_policy_all_of_switchback_may_go() -> None:
     seen = installed(service(points=PROXY_MODE), probes=REACHED, lookups=(answering(BALANCER),))
     finding = named(judge(seen), "no-longer-needed")
-    assert lines(finding) == ["dnsproxy uninstall", "kubectl delete namespace switchback"]
+    assert lines(finding) == ["deploy/remove.sh my-cluster"]
     assert finding.evidence == ()
 
 

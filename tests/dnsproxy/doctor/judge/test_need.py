@@ -46,7 +46,7 @@ def test_an_installation_that_is_no_longer_needed_is_a_finding(points: tuple[Bal
     if told:
         finding = named(diagnosis, "no-longer-needed")
         assert finding.severity is Severity.INFO
-        assert lines(finding)[0] == "dnsproxy uninstall"
+        assert lines(finding) == ["deploy/remove.sh my-cluster"]
         assert diagnosis.status == ExitStatus.DONE
 
 

@@ -11,6 +11,7 @@ from dnsproxy.doctor.judge.short_circuit import Answer, data_plane, short_circui
 from tests.dnsproxy.doctor.making import (
     BALANCER,
     BOTH,
+    DEPLOYED,
     HOSTNAME,
     IP,
     KUBE_PROXY,
@@ -163,7 +164,7 @@ def test_ip_mode_that_is_ignored_is_a_finding_of_its_own() -> None:
     finding = named(diagnosis, "ip-mode-ignored")
     assert finding.severity is Severity.PROBLEM
     assert finding.steps[0].text == "upgrade Cilium to 1.18.1 or newer"
-    assert lines(finding)[-1] == "dnsproxy install"
+    assert lines(finding)[-2:] == DEPLOYED
     assert "short-circuited" not in ids(diagnosis)
 
 

@@ -39,7 +39,7 @@ def test_a_host_without_a_record_is_served_by_nobody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("controller", "line"), [(REQUIRES, "dnsproxy install"), (REJECTS, TARGET)], ids=["requires", "rejects"]
+    ("controller", "line"), [(REQUIRES, "kubectl apply -k deploy"), (REJECTS, TARGET)], ids=["requires", "rejects"]
 )
 def test_switchback_can_answer_a_host_without_a_record(controller: tuple[Outcome, ...], line: str) -> None:
     finding = named(judge(facts(lookups=(answering(),), probes=controller_probes(controller))), "no-record")
