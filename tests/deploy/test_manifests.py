@@ -31,8 +31,10 @@ from tests.deploy.manifests import (
     overlays,
     pod_templates,
     render,
+    roles_of,
     settings_of,
 )
+from tests.kit.one_manifest import OPERATE, SERVE
 from tests.kit.programs import program
 
 pytestmark = pytest.mark.peer("kubectl")
@@ -155,6 +157,12 @@ def test_an_owners_kustomization_needs_nothing_but_the_image() -> None:
     text = yaml.safe_dump_all(rendered)
     # No distribution, no controller and no zone is named.
     assert [word for word in ("ingress-nginx", "traefik", "PROXY_ROUTE=", "DNSPROXY_ZONE") if word in text] == []
+
+
+@pytest.mark.parametrize(("account", "roles"), [("dnsproxy", SERVE), ("operate", OPERATE)])
+def test_an_account_has_the_rights_in_its_files_and_no_other(account: str, roles: Sequence[Manifest]) -> None:
+    rendered = {name_of(one): one["rules"] for one in roles_of(render(INSTALLATION), account)}
+    assert rendered == {name_of(one): one["rules"] for one in roles}
 
 
 def prefix_of(container: Manifest) -> str:

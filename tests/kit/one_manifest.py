@@ -1,8 +1,6 @@
-"""The rights of one manifest for every cluster: `dnsproxy serve` and `dnsproxy install --watch`, without a value.
+"""The rights and the list of ConfigMaps of the one installation for every cluster, as the files in deploy/ have them.
 
-The law: objects are named wherever RBAC can name them. To list and watch one object by a field selector takes the right
-for its name alone. A Role in a namespace that most clusters do not have cannot be applied, so what OpenShift has in its
-own namespace is in the ClusterRoles, by name.
+The law: kustomize adds no right to those files and takes none away; tests/deploy/test_manifests.py compares.
 """
 
 from __future__ import annotations
@@ -10,85 +8,48 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import yaml
+
 from dnsproxy.install.report.rights import Grant
+from tests.kit.laws import ROOT
 
 OWN: Final = "switchback"
 DNS: Final = "kube-system"
 
-UPSTREAM_CONFIG_MAPS: Final = (
-    f"{DNS}/nodelocaldns",
-    f"{DNS}/coredns",
-    f"{DNS}/rke2-coredns-rke2-coredns",
-    f"{DNS}/kube-dns",
-    "openshift-dns/dns-default",
-)
+Manifest = Mapping[str, Any]
+
+FILES: Final = {
+    "dnsproxy": ("base/dnsproxy-account.yaml", "components/gateway-api/rights.yaml"),
+    "operate": tuple(f"components/operate/{name}.yaml" for name in ("account", "cluster-dns", "writing", "routes")),
+}
+"""By account, in deploy/."""
+
+
+def _objects(file: str) -> list[Manifest]:
+    return list(yaml.safe_load_all((ROOT / "deploy" / file).read_text(encoding="utf-8")))
+
+
+def _roles(account: str) -> tuple[Manifest, ...]:
+    """The Roles and ClusterRoles of an account, each with its namespace."""
+    found = [one for file in FILES[account] for one in _objects(file) if one["kind"] in {"Role", "ClusterRole"}]
+    own = {"Role": {"namespace": OWN}, "ClusterRole": {}}
+    return tuple({**one, "metadata": own[one["kind"]] | one["metadata"]} for one in found)
+
+
+def _upstream_config_maps() -> tuple[str, ...]:
+    """The values of DNSPROXY_UPSTREAM_CONFIGMAP."""
+    (base,) = _objects("base/kustomization.yaml")
+    literals = [line for one in base["configMapGenerator"] for line in one.get("literals", ())]
+    (value,) = (line.partition("=")[2] for line in literals if line.startswith("DNSPROXY_UPSTREAM_CONFIGMAP="))
+    return tuple(value.split())
+
+
+UPSTREAM_CONFIG_MAPS: Final = _upstream_config_maps()
 """The values of --upstream-configmap. The first is what kubespray's pods ask, if it is there. kube-dns comes after the
 Corefiles: a cluster that was moved from kube-dns to CoreDNS keeps its ConfigMap."""
-
-Manifest = Mapping[str, Any]
-Rule = dict[str, Any]
-
-
-def _rule(group: str, resources: Iterable[str], verbs: str, names: Iterable[str] = ()) -> Rule:
-    named = {"resourceNames": list(names)} if names else {}
-    return {"apiGroups": [group], "resources": list(resources), **named, "verbs": verbs.split()}
-
-
-def _role(namespace: str, *rules: Rule) -> Manifest:
-    return {"kind": "Role", "metadata": {"namespace": namespace}, "rules": list(rules)}
-
-
-def _cluster_role(*rules: Rule) -> Manifest:
-    return {"kind": "ClusterRole", "metadata": {}, "rules": list(rules)}
-
-
-_GATEWAY_API: Final = ("gateways", "listenersets", "httproutes", "grpcroutes", "tlsroutes")
-
-SERVE: Final = (
-    _cluster_role(
-        _rule("networking.k8s.io", ["ingresses", "ingressclasses"], "list watch"),
-        _rule("gateway.networking.k8s.io", _GATEWAY_API, "list watch"),
-        _rule("", ["namespaces"], "list watch"),
-        _rule("", ["configmaps"], "list watch", ["dns-default"]),
-    ),
-    # The route Services of --target auto, and whether a pod of each is ready.
-    _role(OWN, _rule("", ["services"], "list watch"), _rule("discovery.k8s.io", ["endpointslices"], "list watch")),
-    _role(
-        DNS,
-        _rule("", ["configmaps"], "list watch", ["coredns", "kube-dns", "nodelocaldns", "rke2-coredns-rke2-coredns"]),
-    ),
-)
-"""Of `dnsproxy serve`."""
-
-_SERVICES: Final = ("coredns", "kube-dns", "kube-dns-upstream", "rke2-coredns-rke2-coredns")
-_READ: Final = ("coredns", "coredns-custom", "kube-dns", "node-local-dns", "nodelocaldns", "rke2-coredns-rke2-coredns")
-
-INSTALL: Final = (
-    _cluster_role(
-        # The hosts, where no dnsproxy says its zones.
-        _rule("networking.k8s.io", ["ingresses"], "list"),
-        _rule("", ["services", "configmaps"], "get list watch", ["dns-default"]),
-        _rule("apps", ["daemonsets"], "get list watch", ["dns-default"]),
-    ),
-    _role(
-        OWN,
-        _rule("", ["services"], "get list watch", ["dnsproxy"]),
-        _rule("discovery.k8s.io", ["endpointslices"], "list watch"),
-        _rule("apps", ["deployments", "daemonsets"], "list watch"),
-        _rule("events.k8s.io", ["events"], "create"),
-    ),
-    _role(
-        DNS,
-        _rule("", ["services"], "get list watch", _SERVICES),
-        _rule("apps", ["deployments", "daemonsets"], "list watch"),
-        _rule("", ["configmaps"], "get list watch", _READ),
-        # The Corefiles that keep an edit; those that are made where they are missing are taken away again.
-        _rule("", ["configmaps"], "patch", ["coredns", "nodelocaldns"]),
-        _rule("", ["configmaps"], "create patch delete", ["coredns-custom", "kube-dns"]),
-        _rule("events.k8s.io", ["events"], "create"),
-    ),
-)
-"""Of `dnsproxy install --watch` and of `dnsproxy uninstall`."""
+SERVE: Final = _roles("dnsproxy")
+OPERATE: Final = _roles("operate")
+"""Of `dnsproxy operate`, and of `dnsproxy uninstall`, which runs with its account."""
 
 
 def is_granted(grant: Grant, roles: Iterable[Manifest]) -> bool:

@@ -1,15 +1,12 @@
-"""One manifest for every cluster: with its rights alone, on a real kube-apiserver, and no flag about the cluster's DNS.
+"""`dnsproxy serve` of the one installation, with its rights alone, on a real kube-apiserver and every cluster DNS.
 
-The rights and the list of ConfigMaps are those of tests/kit/one_manifest.py.
+The rights and the list of ConfigMaps are those of tests/kit/one_manifest.py. `dnsproxy operate` is in
+tests/deploy/test_operate_rights.py.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +16,6 @@ from typing import Any, Final
 import pytest
 import trio
 
-from dnsproxy.cluster_dns.method_choice import choose_method
 from dnsproxy.cluster_dns.original_upstreams import find_original
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.corefile.upstream_routes import differences
@@ -27,174 +23,50 @@ from tests.kit.accounts import create_account, write_kubeconfig
 from tests.kit.allowed import REVIEWS
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
 from tests.kit.manifest_cluster import discover, manifests
-from tests.kit.one_manifest import DNS, INSTALL, OWN, SERVE, UPSTREAM_CONFIG_MAPS
+from tests.kit.one_manifest import DNS, OWN, SERVE, UPSTREAM_CONFIG_MAPS
 from tests.kit.recorded_cluster import PATHS, recorded_cluster, writable
 from tests.kit.serve_inside import get
 from tests.kit.serve_process import Serving, serving
-from tests.kit.watching import watching
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver"), pytest.mark.timeout(400)]
 
-WRITTEN: Final = (
-    *("aks", "doks", "gke", "gke-kube-dns", "k3s", "kubeadm", "kubeadm-nodelocal", "kubespray", "kubespray-coredns"),
-    *("microk8s", "rke2-nodelocal", "talos"),
-)
-"""Clusters in which a stanza stays; all the others are in tests/dnsproxy/install/test_distributions.py."""
-PRINTED: Final = ("eks-addon", "openshift", "rke2")
-"""Clusters whose DNS has an owner; cozystack's tenants are in test_rewrites_apiserver.py."""
-WATCHED: Final = ("kubeadm", "k3s", "gke", "kubespray", "rke2-nodelocal")
 CONFIG_MAPS: Final = PATHS["ConfigMap"].format(DNS)
-numbers = itertools.count()
 
 
 @dataclass(frozen=True)
-class Accounts:
-    """An API server with dnsproxy's Service, and the accounts of both programs."""
+class Account:
+    """An API server, and the account of `dnsproxy serve`."""
 
     server: ApiServer
-    dnsproxy: Path
-    """The kubeconfig of `dnsproxy serve`."""
-    installer: Path
-    namespace: str = OWN
+    kubeconfig: Path
 
-    def command_line(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> list[str]:
-        """A command of ours as the installer's pod runs it."""
-        where = ["--kubeconfig", str(kubeconfig or self.installer)]
-        where += [] if command == "status" else ["--timeout", "0"]
-        return [sys.executable, "-m", "dnsproxy", command, *where, *arguments]
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "NO_COLOR": "1"}
-        return subprocess.run(self.command_line(*words), capture_output=True, text=True, check=False, env=environment)
-
-    def config_maps(self) -> dict[str, Any]:
-        """What a person sees of the ConfigMaps in kube-system."""
-        found = self.server.request("GET", CONFIG_MAPS)["items"]
-        shown = ("annotations", "labels")
-        return {
-            one["metadata"]["name"]: (one.get("data"), *(one["metadata"].get(key) for key in shown)) for one in found
-        }
-
-    def may(self, account: str, call: str) -> bool:
-        """Whether an account may make a call: VERB RESOURCE[.GROUP] [NAME] [in NAMESPACE]."""
+    def may(self, call: str) -> bool:
+        """Whether the account may make a call: VERB RESOURCE[.GROUP] [NAME] [in NAMESPACE]."""
         words, _, namespace = call.partition(" in ")
         verb, resource, *name = words.split()
         plural, _, group = resource.partition(".")
         asked = {"verb": verb, "resource": plural, "group": group, "namespace": namespace, "name": "".join(name)}
-        user = {"user": f"system:serviceaccount:{OWN}:{account}", "groups": ["system:authenticated"]}
+        user = {"user": f"system:serviceaccount:{OWN}:dnsproxy", "groups": ["system:authenticated"]}
         review = self.server.request("POST", REVIEWS, {"spec": {**user, "resourceAttributes": asked}})
         return bool(review["status"]["allowed"])
 
 
 @pytest.fixture(scope="module")
-def accounts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Accounts]:
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     folder = tmp_path_factory.mktemp("one-manifest")
     with running_apiserver(folder) as server:
         server.create_namespace(OWN)
-        made = {
-            name: write_kubeconfig(server, create_account(server, OWN, name, roles), folder / f"{name}.kubeconfig")
-            for name, roles in (("dnsproxy", SERVE), ("installer", INSTALL))
-        }
-        spec = {"selector": {"app": "dnsproxy"}, "ports": [{"name": "dns", "port": 53, "protocol": "UDP"}]}
-        server.request("POST", PATHS["Service"].format(OWN), {"metadata": {"name": "dnsproxy"}, "spec": spec})
-        endpoints = [{"addresses": ["192.0.2.7"], "conditions": {"ready": True}}]
-        metadata = {"name": "dnsproxy-1", "labels": {"kubernetes.io/service-name": "dnsproxy"}}
-        pods = {"metadata": metadata, "addressType": "IPv4", "endpoints": endpoints, "ports": []}
-        server.request("POST", PATHS["EndpointSlice"].format(OWN), pods)
+        kubeconfig = write_kubeconfig(server, create_account(server, OWN, "dnsproxy", SERVE), folder / "kubeconfig")
         server.create_ingress("shop", ["shop.example.org"])
-        yield Accounts(server, made["dnsproxy"], made["installer"])
-
-
-# --- dnsproxy install ---
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_it_installs_says_so_and_takes_out_without_a_flag(accounts: Accounts, name: str) -> None:
-    expected = choose_method(discover(manifests(name)))
-    assert expected.target is not None
-    with recorded_cluster(accounts.server, name):
-        before = accounts.config_maps()
-        installed = accounts.run("install")
-        assert installed.returncode == 0, installed.stderr
-        after = accounts.config_maps()
-        changed = {one for one in before.keys() | after.keys() if before.get(one) != after.get(one)}
-        assert changed == {expected.target.source.name}
-        (installed_by,) = json.loads(accounts.run("status", "--output", "json").stdout)["installed"]
-        assert expected.method is not None
-        assert (installed_by["method"], installed_by["fault"]) == (expected.method.value, "")
-        removed = accounts.run("uninstall")
-        assert removed.returncode == 0, removed.stderr
-        assert accounts.config_maps() == before
-
-
-@pytest.mark.parametrize("name", PRINTED)
-def test_where_the_dns_has_an_owner_it_says_so_prints_for_it_and_writes_nothing(accounts: Accounts, name: str) -> None:
-    with recorded_cluster(accounts.server, name):
-        before = accounts.config_maps()
-        refused = accounts.run("install")
-        assert refused.returncode == 1
-        assert "print it for the owner: dnsproxy install --method print" in refused.stderr
-        printed = accounts.run("install", "--method", "print")
-        assert printed.returncode == 0, printed.stderr
-        service = accounts.server.request("GET", f"{PATHS['Service'].format(OWN)}/dnsproxy")
-        assert service["spec"]["clusterIP"] in printed.stdout
-        assert accounts.config_maps() == before
-
-
-@pytest.mark.parametrize("name", WATCHED)
-def test_one_that_stays_follows_and_repairs_with_no_right_missing(
-    accounts: Accounts, tmp_path: Path, name: str
-) -> None:
-    with recorded_cluster(accounts.server, name):
-        before = accounts.config_maps()
-        with watching(accounts, tmp_path) as watcher:
-            watcher.wait_ready()
-            installed = accounts.config_maps()
-            (changed,) = (one for one in installed if before.get(one) != installed[one])
-            if changed in before:
-                path = f"{CONFIG_MAPS}/{changed}"
-                as_before = {**accounts.server.request("GET", path), "data": before[changed][0] or {}}
-                accounts.server.request("PUT", f"{path}?fieldManager=owner-{next(numbers)}", as_before)
-            else:
-                accounts.server.request("DELETE", f"{CONFIG_MAPS}/{changed}")
-            watcher.wait(lambda: accounts.config_maps() == installed)
-            assert [one for one in watcher.lines("retrying") if one["cause"] == "forbidden"] == []
-            assert watcher.lines("cannot make an Event") == []
-            assert watcher.terminate() == 0
-        assert accounts.run("uninstall").returncode == 0
-        assert accounts.config_maps() == before
-
-
-@pytest.mark.parametrize("name", ["rke2", "openshift"])
-def test_one_that_stays_where_the_dns_has_an_owner_says_what_to_do_and_misses_no_right(
-    accounts: Accounts, tmp_path: Path, name: str
-) -> None:
-    with recorded_cluster(accounts.server, name):
-        before = accounts.config_maps()
-        with watching(accounts, tmp_path) as watcher:
-            watcher.wait(lambda: "dnsproxy install --method print" in watcher.log.read_text())
-            followed = 6 if name == "openshift" else 8
-            watcher.wait(lambda: len(watcher.lines("synced")) >= followed)
-            assert [one for one in watcher.lines("retrying") if one["cause"] == "forbidden"] == []
-            assert not watcher.ready()
-        assert accounts.config_maps() == before
-
-
-def test_where_nothing_serves_dns_the_remedy_is_named(accounts: Accounts) -> None:
-    refused = accounts.run("install")
-    assert refused.returncode == 3
-    assert "name the Service that pods ask with --dns-service" in refused.stderr
-
-
-# --- dnsproxy serve ---
+        yield Account(server, kubeconfig)
 
 
 @contextmanager
-def served(accounts: Accounts, folder: Path) -> Iterator[Serving]:
-    """The program as one manifest starts it, with a resolv.conf of its own."""
+def served(account: Account, folder: Path) -> Iterator[Serving]:
+    """The program as the installation starts it, with a resolv.conf of its own."""
     resolv_conf = folder / "resolv.conf"
     resolv_conf.write_text("nameserver 192.0.2.99\n", encoding="utf-8")
-    flags = ["--kubeconfig", str(accounts.dnsproxy), "--resolv-conf", str(resolv_conf)]
+    flags = ["--kubeconfig", str(account.kubeconfig), "--resolv-conf", str(resolv_conf)]
     flags += [word for text in UPSTREAM_CONFIG_MAPS for word in ("--upstream-configmap", text)]
     flags += ["--source", "ingress", "--source", "gateway", "--target", "auto", "--routes-namespace", OWN]
     with serving(folder, *flags) as ours:
@@ -242,10 +114,10 @@ SERVED: Final = [
 
 @pytest.mark.parametrize(("name", "config_map"), SERVED, ids=[name for name, _ in SERVED])
 async def test_serve_forwards_where_the_clusters_dns_did_and_misses_no_right(
-    accounts: Accounts, tmp_path: Path, name: str, config_map: str
+    account: Account, tmp_path: Path, name: str, config_map: str
 ) -> None:
     original = find_original(discover(manifests(name)))
-    with recorded_cluster(accounts.server, name), served(accounts, tmp_path) as ours:
+    with recorded_cluster(account.server, name), served(account, tmp_path) as ours:
         await until_ready(ours)
         assert decided(ours) == [config_map]
         assert list(differences((".",), original.routes, await forwards(ours))) == []
@@ -257,8 +129,8 @@ def corefile_of(upstream: str) -> dict[str, str]:
     return {"Corefile": f".:53 {{\n    forward . {upstream}\n}}\n"}
 
 
-async def test_serve_follows_the_first_config_map_whatever_comes_and_goes(accounts: Accounts, tmp_path: Path) -> None:
-    server = accounts.server
+async def test_serve_follows_the_first_config_map_whatever_comes_and_goes(account: Account, tmp_path: Path) -> None:
+    server = account.server
 
     def create(name: str, data: dict[str, str]) -> None:
         server.request("POST", CONFIG_MAPS, writable({"metadata": {"name": name}, "data": data}))
@@ -268,7 +140,7 @@ async def test_serve_follows_the_first_config_map_whatever_comes_and_goes(accoun
             while await forwards(ours) != told:
                 pass
 
-    with served(accounts, tmp_path) as ours:
+    with served(account, tmp_path) as ours:
         await until_ready(ours)
         assert await forwards(ours) == ". /etc/resolv.conf"
         assert "none of these ConfigMaps is there" in (await get(ours.admin_endpoint, "/"))[1]
@@ -329,13 +201,12 @@ patch ingresses.networking.k8s.io any in default
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("account", ["dnsproxy", "installer"])
-def test_it_may_do_nothing_else(accounts: Accounts, account: str) -> None:
-    assert [call for call in NEVER if accounts.may(account, call)] == []
+def test_it_may_do_nothing_else(account: Account) -> None:
+    assert [call for call in NEVER if account.may(call)] == []
 
 
-def test_serve_may_write_nothing_at_all(accounts: Accounts) -> None:
+def test_it_may_write_nothing_at_all(account: Account) -> None:
     verbs = ("create", "update", "patch", "delete")
     kinds = ("configmaps coredns", "services any", "endpointslices.discovery.k8s.io any", "events.events.k8s.io any")
     calls = [f"{verb} {kind} in {namespace}" for verb in verbs for kind in kinds for namespace in (DNS, OWN)]
-    assert [call for call in calls if accounts.may("dnsproxy", call)] == []
+    assert [call for call in calls if account.may(call)] == []
