@@ -66,7 +66,8 @@ def shown() -> Facts:
     probes = demanding | {place: replace(seen, detail="plain answered") for place, seen in taking.items()}
     detail = "port 80 answered, port 443 answered"
     facts = cluster(classes[0], one, plain, probes=probes, routes=(route_of(),))
-    return replace(facts, subjects=classes, handshakes={NGINX: Handshake(KEY, succeeded=True, detail=detail)})
+    seen = Handshake(KEY, succeeded=True, detail=detail, headers="v1")
+    return replace(facts, subjects=classes, handshakes={NGINX: seen})
 
 
 def test_status_shows_these_rows() -> None:
@@ -205,7 +206,7 @@ def test_what_is_missing_has_a_row(name: str) -> None:
 
 
 def test_every_row_is_something_that_is_said() -> None:
-    failing = replace(shown(), handshakes={NGINX: Handshake(KEY, succeeded=True, failures=3)})
+    failing = replace(shown(), handshakes={NGINX: Handshake(KEY, succeeded=True, failures=3, headers="v1")})
     said = " ".join(line for facts in (*UNDECIDED.values(), failing) for one in decide(facts) for line in one.evidence)
     assert [text for text in TOLD if _as_said(text) not in said] == []
 

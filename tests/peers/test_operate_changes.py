@@ -14,7 +14,7 @@ import pytest
 
 from dnsproxy.operate.decide.plan import PARTING
 from dnsproxy.operate.decide.probing import INTERVAL
-from tests.kit.doctor_stage.objects import kube_proxy
+from tests.kit.doctor_stage.objects import kube_proxy, path_of
 from tests.kit.doctor_stage.servers import Server
 from tests.kit.networks import root
 from tests.kit.operate_stage.controller import Controller, running_controller
@@ -124,6 +124,31 @@ def test_a_controller_that_is_rolled_to_plain_loses_no_request(stage: Stage, run
         assert visits.failed() == []
 
 
+def test_a_single_pod_that_is_rolled_to_plain_gets_its_header_until_it_is_gone(
+    stage: Stage, running: Running, tmp_path: Path
+) -> None:
+    """The relay holds back the new pod for some seconds, and uses the one that terminates."""
+    assert running
+    first, second = pod_at(FIRST), pod_at(SECOND)
+    with (
+        running_controller(stage.network, tmp_path / "second", SECOND, demands=False),
+        stage.visited(HOST) as visits,
+    ):
+        stage.put(second)
+        stage.request("DELETE", f"{path_of(first)}?gracePeriodSeconds=30")
+        stage.eventually(
+            "an exception for the pod that leaves",
+            lambda: annotation(stage.routes()[ROUTE], "endpoint-headers") == f"80@{FIRST}=v1,443@{FIRST}=v1",
+        )
+        assert annotation(stage.routes()[ROUTE], "proxy-protocol") == "v1,80=none,443=none"
+        visits.wait_for_more(100)
+        stage.request("DELETE", f"{path_of(first)}?gracePeriodSeconds=0")
+        stage.eventually("no exception", lambda: not annotation(stage.routes()[ROUTE], "endpoint-headers"))
+        let_go(stage, seconds=PARTING.total_seconds() + SOON)
+        visits.wait_for_more(100)
+        assert visits.failed() == []
+
+
 def test_a_controller_that_is_rolled_to_the_header_is_steered_at_once(
     stage: Stage, controller: Controller, tmp_path: Path
 ) -> None:
@@ -157,7 +182,7 @@ def test_a_controller_that_is_switched_while_it_runs_is_served_again_within_a_mi
     let_go(stage, seconds=PARTING.total_seconds() + SOON)
     assert stage.curl(HOST) == "200"
     controller.switch(demands=True)
-    stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=INTERVAL + 2 * SOON)
+    stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=INTERVAL + 3 * SOON)
     assert stage.subject()["steered"] is True
     # Polite: a probe of port 80 in a minute, and the few around a change.
     probes = [one for one in controller.seen() if one["agent"] == "switchback-operate"]
@@ -169,6 +194,7 @@ def test_a_status_that_becomes_a_hostname_and_an_address_again(stage: Stage, run
     assert running
     with stage.visited(HOST) as visits:
         stage.set_status(NGINX, named("lb.example.net"))
+        stage.eventually("decided", lambda: stage.subject()["decision"] == "nothing", seconds=SOON)
         stage.set_status(INGRESS, named("lb.example.net"))
         let_go(stage, seconds=PARTING.total_seconds() + SOON)
         # kube-proxy has no rule for the public address any more; the world outside of this network is not there.

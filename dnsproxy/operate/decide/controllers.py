@@ -1,7 +1,7 @@
 """Which Service is behind a subject.
 
-The law: by evidence, in one order: the annotation, an address in the status, the owner. Never by the name of a vendor.
-Two candidates are none, and both are named.
+The law: by evidence, in one order: the annotation, an address in the status, the owner; last, the Service of the last
+decision, if it has no address any more. Never by the name of a vendor. Two candidates are none, and both are named.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 from dnsproxy.doctor.judge.paths import entries_of, normalize_address
 from dnsproxy.doctor.judge.web_ports import web_ports
 from dnsproxy.operate.decide.facts import Facts, ServiceFacts, SubjectFacts
+from dnsproxy.operate.decide.last_decision import last_route
 
 BACKEND: Final = "switchback.dev/backend"
 """The annotation of an IngressClass, Gateway or GatewayClass with the Service of its controller, `NAMESPACE/NAME`."""
@@ -29,7 +30,12 @@ class Found:
 
 def find_controller(subject: SubjectFacts, facts: Facts) -> Found:
     """The Service behind a subject, with one line of evidence."""
-    found = _by_annotation(subject, facts) or _by_address(subject, facts) or _by_owner(subject, facts)
+    found = (
+        _by_annotation(subject, facts)
+        or _by_address(subject, facts)
+        or _by_owner(subject, facts)
+        or _without_address(subject, facts)
+    )
     if found is None:
         return Found(None, f"no Service of type LoadBalancer has an address of its status, or its owner; {_ADVICE}")
     if found.service is not None and is_our_relay(found.service, facts):
@@ -61,6 +67,18 @@ def _by_owner(subject: SubjectFacts, facts: Facts) -> Found | None:
     owned = [one for one in balancers(facts) if one.owners & subject.owners and web_ports(one.service.ports)]
     shared = sorted({owner for one in owned for owner in one.owners & subject.owners})
     return _only(owned, f"belongs to {', '.join(shared)}, as it does")
+
+
+def _without_address(subject: SubjectFacts, facts: Facts) -> Found | None:
+    """The Service of the last decision, if its status has only hostnames now: that of the Ingresses may be older."""
+    last = last_route(subject.subject, facts)
+    service = facts.services.get(last.relay_to) if last is not None else None
+    if service is None or service.service.type != "LoadBalancer":
+        return None
+    points = service.service.points
+    if not points or any(point.ip for point in points):
+        return None
+    return Found(service, f"{service.key} was behind it, and no Service has an address of its status any more")
 
 
 def _only(candidates: list[ServiceFacts], evidence: str) -> Found | None:

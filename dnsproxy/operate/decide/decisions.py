@@ -14,9 +14,9 @@ from dnsproxy.dns.addresses import is_address
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit, short_circuit
 from dnsproxy.operate.decide.controllers import find_controller
 from dnsproxy.operate.decide.facts import Facts, Handshake, Route, ServiceFacts, Subject, SubjectFacts
-from dnsproxy.operate.decide.names import service_name
-from dnsproxy.operate.decide.port_headers import Demand, PortState, port_states
-from sidecar.kubernetes.route_services import parse_subjects
+from dnsproxy.operate.decide.last_decision import is_steered, last_route, subjects_of
+from dnsproxy.operate.decide.port_headers import Demand, PortState, headers_of, port_states
+from sidecar.kubernetes.route_services import format_headers
 
 FAILURES: Final = 3
 """So many failed handshakes in a row let a subject go."""
@@ -57,40 +57,24 @@ def decide(facts: Facts) -> tuple[Decision, ...]:
     return tuple(_decide_one(one, facts) for one in sorted(facts.subjects, key=lambda one: one.subject))
 
 
-def last_route(subject: Subject, facts: Facts) -> Route | None:
-    """The Service that we wrote for a subject: the last decision."""
-    name = service_name(subject)
-    return next((one for one in facts.routes if one.ours and one.name == name), None)
-
-
-def is_steered(subject: Subject, route: Route | None) -> bool:
-    """Whether a route answers for the names of a subject."""
-    return route is not None and str(subject) in _subjects(route)
-
-
-def handshake_of(subject: Subject, relay_to: str, facts: Facts) -> Handshake:
-    """What was seen through the relay Service that is there now to this backend."""
+def handshake_of(subject: Subject, relay_to: str, facts: Facts, *, headers: str | None = None) -> Handshake:
+    """What was seen through the relay Service that is there now to this backend, with these headers or its own."""
     route = last_route(subject, facts)
-    return through(facts.handshakes.get(subject), relay_to, route.uid if route is not None else "")
+    uid, own = (route.uid, route.headers) if route is not None else ("", "")
+    none = Handshake(relay_to, uid=uid, headers=own if headers is None else headers)
+    return through(facts.handshakes.get(subject), none)
 
 
-def through(seen: Handshake | None, relay_to: str, uid: str) -> Handshake:
-    """The same, of what was last seen; another backend or Service shows nothing of this one."""
-    same = seen is not None and (seen.relay_to, seen.uid) == (relay_to, uid)
-    return seen if seen is not None and same else Handshake(relay_to, uid=uid)
-
-
-def _subjects(route: Route) -> tuple[str, ...]:
-    try:
-        return parse_subjects(route.subjects) if route.subjects else ()
-    except ValueError:
-        return ()
+def through(seen: Handshake | None, none: Handshake) -> Handshake:
+    """The same, of what was last seen, else none; another backend, Service or header shows nothing of this one."""
+    same = seen is not None and (seen.relay_to, seen.uid, seen.headers) == (none.relay_to, none.uid, none.headers)
+    return seen if seen is not None and same else none
 
 
 def _decide_one(one: SubjectFacts, facts: Facts) -> Decision:
     if not one.hostnames:
         return Decision(one.subject, Verdict.LEAVE_ALONE, ("it has no hostnames",))
-    theirs = next((r for r in facts.routes if not r.ours and str(one.subject) in _subjects(r)), None)
+    theirs = next((r for r in facts.routes if not r.ours and str(one.subject) in subjects_of(r)), None)
     if theirs is not None:
         why = f"Service {facts.namespace}/{theirs.name}, which we do not manage, answers for it"
         return Decision(one.subject, Verdict.LEAVE_ALONE, (why,))
@@ -129,7 +113,8 @@ def _by_ports(one: SubjectFacts, service: ServiceFacts, facts: Facts, lines: tup
     lines = (*lines, *(state.evidence for state in states))
     demands = {state.demand for state in web}
     if Demand.HEADER in demands:
-        shake = handshake_of(one.subject, service.key, facts)
+        headers = format_headers(headers_of(states))
+        shake = handshake_of(one.subject, service.key, facts, headers=headers)
         return Decision(one.subject, Verdict.RELAY, (*lines, _told(shake)), service, states, _steers(one, last, shake))
     if not web:
         return _unknown(one, facts, service, *lines, "it has no port for HTTP or TLS")

@@ -66,6 +66,8 @@ class ServiceFacts:
     """As SubjectFacts.owners."""
     endpoints: Mapping[int, tuple[Endpoint, ...]] | None = None
     """By port of the Service: where the pods listen that get new connections; None if they were not read yet."""
+    leaving: Mapping[int, tuple[Endpoint, ...]] = field(default_factory=dict)
+    """The same of the terminating pods that still serve. A relay uses one while it holds back its successor."""
 
     @property
     def key(self) -> str:
@@ -102,6 +104,8 @@ class Handshake:
     """The last answer, for people."""
     uid: str = ""
     """The relay Service; what was seen through one that was deleted does not count."""
+    headers: str = ""
+    """Its annotation at that time; what was seen with another header does not count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Which handshakes may be made now: through the relay of a subject to its controller, end to end.
 
-The law: the first one as soon as the relay Service is there; then one a minute for each controller, its subjects in
-turn. None without a ready relay: dnsproxy forwards the names meanwhile. A relay that takes no connection is tried again
-within seconds: no controller notices that.
+The law: the first one as soon as the relay Service is there, and SETTLE after its header has changed; then one a minute
+for each controller, its subjects in turn. None without a ready relay: dnsproxy forwards the names meanwhile. A relay
+that takes no connection is tried again within seconds: no controller notices that.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeVar
 
-from dnsproxy.operate.decide.decisions import Decision, Verdict, handshake_of, is_steered, last_route
+from dnsproxy.operate.decide.decisions import Decision, Verdict, handshake_of
 from dnsproxy.operate.decide.facts import Facts, Handshake, Subject
-from dnsproxy.operate.decide.port_headers import NO_HEADER
+from dnsproxy.operate.decide.last_decision import is_steered, last_route
+from dnsproxy.operate.decide.port_headers import NO_HEADER, headers_of
 from dnsproxy.operate.decide.probing import INTERVAL, gap
+from sidecar.kubernetes.route_services import format_headers
 
+SETTLE: Final = 1.0
+"""Seconds for the relay to learn of another header."""
 RETRIES: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds before the next handshake after one that the relay did not take."""
 MOST_NAMES: Final = 3
@@ -46,6 +51,8 @@ class RelayHandshake:
     """The ClusterIPs of the relay Service that lead to a pod."""
     uid: str = ""
     """The relay Service."""
+    headers: str = ""
+    """Its annotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,36 @@ class LastHandshake:
     """How many in a row the relay did not take, the last one included."""
     uid: str = ""
     """As in RelayHandshake."""
+    headers: str = ""
+    """As in RelayHandshake."""
+
+
+Seen = TypeVar("Seen", Handshake, LastHandshake)
+
+
+class HeadersSince(NamedTuple):
+    """The header of a relay Service, and since when it has it, in seconds of one clock."""
+
+    headers: str
+    at: float
+
+
+def note_headers(before: Mapping[Subject, HeadersSince], facts: Facts, *, now: float) -> dict[Subject, HeadersSince]:
+    """The headers of the relay Services that are there; the relay has long known the first one of each."""
+    after: dict[Subject, HeadersSince] = {}
+    for one in facts.subjects:
+        route = last_route(one.subject, facts)
+        if route is not None:
+            known = before.get(one.subject, HeadersSince(route.headers, -inf))
+            after[one.subject] = known if known.headers == route.headers else HeadersSince(route.headers, now)
+    return after
+
+
+def still_count(seen: Mapping[Subject, Seen], facts: Facts) -> dict[Subject, Seen]:
+    """Without those through a relay Service that is gone, or had another header: it may come back with this one."""
+    routes = {subject: last_route(subject, facts) for subject in seen}
+    places = {subject: (route.uid, route.headers) for subject, route in routes.items() if route is not None}
+    return {subject: one for subject, one in seen.items() if places.get(subject) == (one.uid, one.headers)}
 
 
 def due_handshakes(
@@ -68,14 +105,18 @@ def due_handshakes(
     *,
     now: float,
     relay_since: float = -inf,
+    headers: Mapping[Subject, HeadersSince] = MappingProxyType({}),
 ) -> tuple[RelayHandshake, ...]:
-    """The handshakes that may be made now, in a stable order; `relay_since`: when its ready pods last changed."""
+    """The handshakes that may be made now, in a stable order.
+
+    `relay_since`: when the relay's ready pods last changed. `headers` is that of note_headers.
+    """
     due: list[RelayHandshake] = []
     regular: dict[str, list[RelayHandshake]] = {}
     for wanted in filter(None, (_wanted(one, facts) for one in decisions)):
         before = last.get(wanted.subject)
         if before is None or not _is_same(before, wanted):
-            due.append(wanted)
+            due += [wanted] if _is_settled(headers.get(wanted.subject), now) else []
         elif before.untaken:
             due += [wanted] if relay_since > before.at or now >= before.at + _pause(before.untaken) else []
         else:
@@ -85,6 +126,10 @@ def due_handshakes(
         if now >= latest + gap(f"relay to {key}", in_turn=True):
             due.append(min(sharing, key=lambda one: (last[one.subject].at, one.subject)))
     return tuple(due)
+
+
+def _is_settled(since: HeadersSince | None, now: float) -> bool:
+    return since is None or now >= since.at + SETTLE
 
 
 def _pause(untaken: int) -> float:
@@ -106,16 +151,20 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
         for state in decision.ports
         if state.tls is not None and state.header != NO_HEADER and state.port in listen
     )
+    if decision.verdict is Verdict.RELAY and route.headers != format_headers(headers_of(decision.ports)):
+        # The Service is about to be written.
+        return None
     names = next((one.examples for one in facts.subjects if one.subject == decision.subject), ())
     if not ports or not names:
         return None
     addresses = tuple(one for one in route.addresses if ("IPv6" if ":" in one else "IPv4") in facts.relay_families)
-    return RelayHandshake(decision.subject, route.relay_to, ports, names[:MOST_NAMES], addresses, route.uid)
+    names = names[:MOST_NAMES]
+    return RelayHandshake(decision.subject, route.relay_to, ports, names, addresses, route.uid, route.headers)
 
 
 def _is_same(last: LastHandshake, made: RelayHandshake) -> bool:
-    """Whether both are through one relay Service to one backend."""
-    return (last.relay_to, last.uid) == (made.relay_to, made.uid)
+    """Whether both are through one relay Service, with one header, to one backend."""
+    return (last.relay_to, last.uid, last.headers) == (made.relay_to, made.uid, made.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +183,7 @@ def after_handshake(before: Handshake, answered: Answered, *, untaken: int) -> H
     A relay that does not listen yet is no failure until all RETRIES are over.
     """
     if answered.succeeded:
-        return Handshake(before.relay_to, succeeded=True, detail=answered.detail, uid=before.uid)
+        return replace(before, succeeded=True, failures=0, detail=answered.detail)
     counts = answered.taken or untaken > len(RETRIES)
     return replace(before, failures=before.failures + counts, detail=answered.detail)
 
@@ -145,7 +194,7 @@ def note_handshake(
     """The last handshakes with this one among them."""
     before = last.get(made.subject)
     untaken = before.untaken if before is not None and _is_same(before, made) else 0
-    noted = LastHandshake(made.relay_to, now, 0 if answered.taken else untaken + 1, made.uid)
+    noted = LastHandshake(made.relay_to, now, 0 if answered.taken else untaken + 1, made.uid, made.headers)
     return {**last, made.subject: noted}
 
 

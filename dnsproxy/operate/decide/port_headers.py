@@ -79,13 +79,22 @@ def _judge(service: ServiceFacts, port: int, tls: bool | None, facts: Facts, *, 
     if tls is None:
         return PortState(port, None, Demand.PLAIN, NO_HEADER, evidence=f"port {port} is no web port: relayed as it is")
     endpoints = (service.endpoints or {}).get(port, ())
-    seen = {one: facts.probes[service.key, port, one] for one in endpoints if (service.key, port, one) in facts.probes}
+    seen = _seen(service, port, endpoints, facts)
+    # A relay uses a leaving endpoint while it holds back its successor.
+    leaving = _seen(service, port, service.leaving.get(port, ()), facts)
     demand = _demand([one.mode for one in seen.values()], complete=len(seen) == len(endpoints))
     header = _header(seen, before)
     # An endpoint whose probe was unclear gets what the others get.
-    own = {place: found for place, one in seen.items() if (found := _own_header(one, header)) is not None}
+    every = {**leaving, **seen}
+    own = {place: found for place, one in every.items() if (found := _own_header(one, header)) is not None}
     exceptions = {place.host: found for place, found in sorted(own.items(), key=str) if found != header}
     return PortState(port, tls, demand, header, exceptions, f"port {port} {_told(demand, endpoints, seen)}")
+
+
+def _seen(service: ServiceFacts, port: int, endpoints: Iterable[Endpoint], facts: Facts) -> Mapping[Endpoint, Probed]:
+    """The last probe of each endpoint that was probed."""
+    places = {one: (service.key, port, one) for one in endpoints}
+    return {one: facts.probes[place] for one, place in places.items() if place in facts.probes}
 
 
 def _demand(modes: list[HeaderMode], *, complete: bool) -> Demand:

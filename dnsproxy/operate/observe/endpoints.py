@@ -32,6 +32,17 @@ def endpoints_of(service: Service, slices: Iterable[EndpointSlice]) -> Endpoints
     return {port.port: _endpoints_of_port(found, port.name) for port in service.ports}
 
 
+def leaving_of(service: Service, slices: Iterable[EndpointSlice]) -> Endpoints:
+    """The terminating endpoints of each TCP port that still serve, where ready ones get new connections."""
+    found = tuple(one for one in slices if one.address_type in FAMILIES)
+    groups = {port.port: _by_condition(found, port.name) for port in service.ports}
+    return {
+        port: _in_order(one[Condition.LEAVING] - one[Condition.READY])
+        for port, one in groups.items()
+        if one[Condition.READY]
+    }
+
+
 def ready_pods(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:
     """One address of each ready pod, IPv4 where it has both."""
     pods: dict[str, str] = {}
@@ -55,6 +66,11 @@ def ready_families(slices: Iterable[EndpointSlice]) -> frozenset[str]:
 
 
 def _endpoints_of_port(slices: Iterable[EndpointSlice], name: str) -> tuple[Endpoint, ...]:
+    groups = _by_condition(slices, name)
+    return _in_order(preferred(ready=groups[Condition.READY], leaving=groups[Condition.LEAVING]))
+
+
+def _by_condition(slices: Iterable[EndpointSlice], name: str) -> dict[Condition, set[Endpoint]]:
     groups: dict[Condition, set[Endpoint]] = {condition: set() for condition in USABLE}
     for one in slices:
         for number in _numbers(one, name):
@@ -63,8 +79,11 @@ def _endpoints_of_port(slices: Iterable[EndpointSlice], name: str) -> tuple[Endp
                 if group is not None:
                     addresses = filter(is_address, endpoint.addresses or ())
                     group.update(Endpoint(parse_address(text), number) for text in addresses)
-    found = preferred(ready=groups[Condition.READY], leaving=groups[Condition.LEAVING])
-    return tuple(sorted(found, key=lambda endpoint: (endpoint.host, endpoint.port)))
+    return groups
+
+
+def _in_order(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
+    return tuple(sorted(endpoints, key=lambda endpoint: (endpoint.host, endpoint.port)))
 
 
 def _numbers(one: EndpointSlice, name: str) -> Iterator[int]:

@@ -17,7 +17,7 @@ from dnsproxy.operate.decide.controllers import controllers_of
 from dnsproxy.operate.decide.facts import Facts, Route, ServiceFacts, Subject, SubjectFacts, parse_subject
 from dnsproxy.operate.decide.route_manifest import route_of
 from dnsproxy.operate.observe.data_plane import DataPlaneReader
-from dnsproxy.operate.observe.endpoints import endpoints_of, ready_families, ready_pods
+from dnsproxy.operate.observe.endpoints import endpoints_of, leaving_of, ready_families, ready_pods
 from dnsproxy.operate.observe.followed import EndpointFollowers, Followed, itself, slices_of_namespace
 from dnsproxy.operate.observe.owners import backend_of, gateway_owner, owners_of
 from dnsproxy.operate.observe.services import follow_services
@@ -111,7 +111,8 @@ class Observation:
         for key, one in controllers.items():
             slices = self._endpoints.slices(key)
             if slices is not None:
-                found[key] = replace(one, endpoints=endpoints_of(one.service, slices))
+                usable, leaving = endpoints_of(one.service, slices), leaving_of(one.service, slices)
+                found[key] = replace(one, endpoints=usable, leaving=leaving)
         return replace(facts, services={**facts.services, **found})
 
     def _subject(self, claimed: ClaimedSubject) -> SubjectFacts:

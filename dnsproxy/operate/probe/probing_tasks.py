@@ -18,12 +18,15 @@ from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.decisions import Decision, through
 from dnsproxy.operate.decide.facts import Facts, Handshake, Place, Probed, Subject
 from dnsproxy.operate.decide.handshaking import (
+    HeadersSince,
     LastHandshake,
     RelayHandshake,
     after_handshake,
     due_handshakes,
     is_first,
     note_handshake,
+    note_headers,
+    still_count,
 )
 from dnsproxy.operate.decide.probing import BalancerProbe, EndpointProbe, LastProbe, due_balancers, due_probes
 from dnsproxy.operate.probe.endpoint_probe import probe_endpoint, reach_balancer
@@ -49,6 +52,7 @@ class ProbingTasks:
         self._handshakes: dict[Subject, Handshake] = {}
         self._last_handshakes: dict[Subject, LastHandshake] = {}
         self._shaking: set[Subject] = set()
+        self._headers: dict[Subject, HeadersSince] = {}
         self._balancers: dict[str, bool] = {}
         self._last_balancers: dict[str, float] = {}
         self._suspected: dict[str, float] = {}
@@ -61,12 +65,14 @@ class ProbingTasks:
         places = {
             (key, port, endpoint)
             for key, one in facts.services.items()
-            for port, found in (one.endpoints or {}).items()
+            for port, found in (*(one.endpoints or {}).items(), *one.leaving.items())
             for endpoint in found
         }
         self._probed = {place: one for place, one in self._probed.items() if place in places}
         self._last = {place: one for place, one in self._last.items() if place in places}
         self._suspected = {key: at for key, at in self._suspected.items() if key in facts.services}
+        self._handshakes = still_count(self._handshakes, facts)
+        self._last_handshakes = still_count(self._last_handshakes, facts)
         if facts.relay_endpoints != self._relay:
             self._relay, self._relay_since = facts.relay_endpoints, trio.current_time()
         return replace(
@@ -96,7 +102,10 @@ class ProbingTasks:
         for balancer in due_balancers(facts, self._last_balancers, now=now):
             self._last_balancers[balancer.service] = now
             self._nursery.start_soon(self._reach, balancer)
-        due = due_handshakes(facts, decisions, self._last_handshakes, now=now, relay_since=self._relay_since)
+        self._headers = note_headers(self._headers, facts, now=now)
+        due = due_handshakes(
+            facts, decisions, self._last_handshakes, now=now, relay_since=self._relay_since, headers=self._headers
+        )
         for handshake in due:
             if handshake.subject not in self._shaking:
                 self._shaking.add(handshake.subject)
@@ -133,7 +142,10 @@ class ProbingTasks:
         finally:
             self._shaking.discard(wanted.subject)
         self._status.handshakes[answered.succeeded] += 1
-        before = through(self._handshakes.get(wanted.subject), wanted.relay_to, wanted.uid)
+        before = through(
+            self._handshakes.get(wanted.subject),
+            Handshake(wanted.relay_to, uid=wanted.uid, headers=wanted.headers),
+        )
         self._last_handshakes = note_handshake(self._last_handshakes, wanted, answered, now=trio.current_time())
         untaken = self._last_handshakes[wanted.subject].untaken
         after = self._handshakes[wanted.subject] = after_handshake(before, answered, untaken=untaken)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dnsproxy.admin.steering_document import RouteRow, SubjectRow
-from dnsproxy.operate.decide.decisions import Decision, is_steered, last_route
+from dnsproxy.operate.decide.decisions import Decision
 from dnsproxy.operate.decide.facts import Facts
+from dnsproxy.operate.decide.last_decision import is_steered, last_route
 from dnsproxy.operate.decide.names import service_name
 from dnsproxy.operate.decide.plan import Plan
 

@@ -35,7 +35,7 @@ PODS: Final = ("10.0.0.1", "10.0.0.2")
 SELECTOR: Final = (("app.kubernetes.io/name", "relay"),)
 HONOURS: Final = DataPlane("kube-proxy 1.36.3", Answer.YES, Answer.YES, "DaemonSet kube-system/kube-proxy")
 IGNORES: Final = DataPlane("Cilium v1.16.0", Answer.YES, Answer.NO, "DaemonSet kube-system/cilium")
-SUCCEEDED: Final = Handshake(KEY, succeeded=True)
+SUCCEEDED: Final = Handshake(KEY, succeeded=True, headers="v1")
 CLASS: Final = SubjectFacts(NGINX, hostnames=2, examples=("app.example.org",), status=("192.0.2.10",))
 
 

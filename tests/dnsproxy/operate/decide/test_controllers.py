@@ -88,3 +88,27 @@ def test_the_service_is_found_by_evidence(
 def test_a_route_service_is_our_own_relay() -> None:
     own = service("switchback/relay-nginx")
     assert find_controller(CLASS, cluster(CLASS, own, routes=(route_of(),))).service is None
+
+
+NAMED = (BalancerAddress(hostname="lb.example.net"),)
+
+
+@pytest.mark.parametrize(
+    ("points", "kind", "expected"),
+    [
+        pytest.param(NAMED, "LoadBalancer", KEY, id="a hostname"),
+        pytest.param((), "LoadBalancer", None, id="nothing: it may come back"),
+        pytest.param((*NAMED, BalancerAddress("203.0.113.9")), "LoadBalancer", None, id="another address too"),
+        pytest.param(NAMED, "NodePort", None, id="of another type"),
+    ],
+)
+def test_the_service_of_the_last_decision_counts_once_its_status_is_a_hostname(
+    points: tuple[BalancerAddress, ...], kind: str, expected: str | None
+) -> None:
+    """A controller writes the statuses of its Ingresses some time after the cloud has written that of its Service."""
+    changed = service(points=points, type=kind)
+    found = find_controller(CLASS, cluster(CLASS, changed, routes=(route_of(),)))
+    assert (found.service.key if found.service else None) == expected
+    assert find_controller(CLASS, cluster(CLASS, changed)).service is None
+    gone = cluster(CLASS, SECOND, routes=(route_of(),))
+    assert find_controller(replace(CLASS, status=("198.51.100.1",)), gone).service is None

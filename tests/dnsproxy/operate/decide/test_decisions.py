@@ -43,7 +43,7 @@ SSH = service(ports=(Port(22, "ssh"),))
 
 
 def failed(count: int) -> dict[object, Handshake]:
-    return {NGINX: Handshake(KEY, succeeded=True, failures=count)}
+    return {NGINX: Handshake(KEY, succeeded=True, failures=count, headers="v1")}
 
 
 Row = tuple[str, Facts, Verdict, bool, str]
@@ -254,7 +254,9 @@ FACTS = st.builds(
     st.none() | st.sampled_from(HeaderMode),
     st.sampled_from([None, HONOURS, IGNORES]),
     st.sampled_from([(), STEERED, (route_of(steered=False),), (THEIRS,)]),
-    st.builds(Handshake, st.just(KEY), st.booleans(), st.integers(0, 4)),
+    st.builds(
+        Handshake, st.just(KEY), st.booleans(), st.integers(0, 4), headers=st.sampled_from(["v1", "v1,443=none"])
+    ),
     st.booleans(),
     st.none() | st.booleans(),
 )
@@ -268,9 +270,10 @@ def test_nothing_is_steered_without_a_demand_and_a_handshake_or_an_earlier_decis
     if decision.steer and not was_steered:
         assert decision.verdict is Verdict.RELAY
         assert shake.succeeded
+        assert shake.headers == facts.routes[0].headers
         assert not shake.failures
     if decision.steer:
         assert decision.verdict in {Verdict.RELAY, Verdict.KEEP}
-        assert shake.failures < 3
+        assert shake.failures < 3 or shake.headers != facts.routes[0].headers
     if decision.verdict is Verdict.KEEP:
         assert facts.routes in (STEERED, (route_of(steered=False),))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from math import inf
+from types import MappingProxyType
 
 from dnsproxy.doctor.facts.model import Port
 from dnsproxy.doctor.judge.header_mode import HeaderMode
@@ -12,15 +15,19 @@ from dnsproxy.operate.decide.decisions import decide
 from dnsproxy.operate.decide.facts import Facts, Handshake, Subject, SubjectFacts
 from dnsproxy.operate.decide.handshaking import (
     RETRIES,
+    SETTLE,
     Answered,
+    HeadersSince,
     LastHandshake,
     RelayPort,
     after_handshake,
     due_handshakes,
     is_first,
     note_handshake,
+    note_headers,
+    still_count,
 )
-from dnsproxy.operate.decide.plan import plan
+from dnsproxy.operate.decide.plan import Patch, plan
 from tests.dnsproxy.operate.decide.cluster import (
     CLASS,
     GATEWAY,
@@ -28,6 +35,7 @@ from tests.dnsproxy.operate.decide.cluster import (
     NGINX,
     SUCCEEDED,
     cluster,
+    probed,
     probes_of,
     route_of,
     service,
@@ -35,11 +43,21 @@ from tests.dnsproxy.operate.decide.cluster import (
 
 WEB = SubjectFacts(GATEWAY, hostnames=1, examples=("web.example.org",), status=("192.0.2.10",))
 LISTENING = (route_of(steered=False),)
+V2 = "v1,80=v2,443=v2"
 YES, NO, UNTAKEN = Answered(succeeded=True, taken=True), Answered(False, True), Answered(False, False)
 
 
-def due(facts: Facts, last: dict[Subject, LastHandshake], now: float, **options: float) -> list[Subject]:
-    return [one.subject for one in due_handshakes(facts, decide(facts), last, now=now, **options)]
+def due(
+    facts: Facts,
+    last: dict[Subject, LastHandshake],
+    now: float,
+    relay_since: float = -inf,
+    headers: Mapping[Subject, HeadersSince] = MappingProxyType({}),
+) -> list[Subject]:
+    return [
+        one.subject
+        for one in due_handshakes(facts, decide(facts), last, now=now, relay_since=relay_since, headers=headers)
+    ]
 
 
 def played(facts: Facts, answer: Answered, seconds: int) -> tuple[list[tuple[int, Subject]], Facts]:
@@ -48,7 +66,7 @@ def played(facts: Facts, answer: Answered, seconds: int) -> tuple[list[tuple[int
     for now in range(seconds):
         for one in due_handshakes(facts, decide(facts), last, now=now):
             last = note_handshake(last, one, answer, now=now)
-            before = facts.handshakes.get(one.subject, Handshake(one.relay_to))
+            before = facts.handshakes.get(one.subject, Handshake(one.relay_to, headers=one.headers))
             after = after_handshake(before, answer, untaken=last[one.subject].untaken)
             facts = replace(facts, handshakes={**facts.handshakes, one.subject: after})
             made.append((now, one.subject))
@@ -65,7 +83,7 @@ def test_then_there_is_one_in_a_minute() -> None:
     times = [now for now, _ in made]
     assert times[0] == 0
     assert {after - before for before, after in pairwise(times)} == {60}
-    assert facts.handshakes[NGINX] == Handshake(KEY, succeeded=True)
+    assert facts.handshakes[NGINX] == SUCCEEDED
 
 
 def test_subjects_of_one_controller_take_turns() -> None:
@@ -93,7 +111,7 @@ def test_a_relay_that_takes_no_connection_is_tried_again_within_seconds_and_that
 
 
 def test_new_pods_of_the_relay_are_tried_at_once() -> None:
-    last = {NGINX: LastHandshake(KEY, 100.0, untaken=6)}
+    last = {NGINX: LastHandshake(KEY, 100.0, untaken=6, headers="v1")}
     assert due(cluster(routes=LISTENING), last, 105.0) == []
     assert due(cluster(routes=LISTENING), last, 105.0, relay_since=104.0) == [NGINX]
 
@@ -130,7 +148,45 @@ def test_an_earlier_backend_does_not_count() -> None:
     facts = cluster(routes=LISTENING, handshakes={NGINX: Handshake("other/backend", succeeded=True)})
     (made,) = due_handshakes(facts, decide(facts), last, now=0.5)
     assert is_first(made, facts)
-    assert note_handshake(last, made, UNTAKEN, now=0.5)[NGINX] == LastHandshake(KEY, 0.5, untaken=1)
+    assert note_handshake(last, made, UNTAKEN, now=0.5)[NGINX] == LastHandshake(KEY, 0.5, untaken=1, headers="v1")
+
+
+def test_another_header_is_tried_once_the_relay_has_it() -> None:
+    """A handshake with the header of before shows nothing, and no minute is waited for."""
+    v2 = {place: probed(HeaderMode.REQUIRES, versions=("v2",)) for place in probes_of()}
+    facts = cluster(routes=LISTENING, handshakes={NGINX: SUCCEEDED})
+    last = {NGINX: LastHandshake(KEY, 100.0, headers="v1")}
+    known = note_headers({}, facts, now=100.0)
+    changed = replace(facts, probes=v2)
+    # The Service is not written yet.
+    assert not decide(changed)[0].steer
+    assert due(changed, last, 110.0, headers=known) == []
+    written = replace(changed, routes=(route_of(steered=False, headers=V2),))
+    known = note_headers(known, written, now=111.0)
+    assert due(written, last, 111.5, headers=known) == []
+    assert due(written, last, 111.0 + SETTLE, headers=note_headers(known, written, now=111.9)) == [NGINX]
+    assert not decide(written)[0].steer
+
+
+def test_one_that_is_steered_stays_so_while_another_header_is_tried() -> None:
+    v2 = {place: probed(HeaderMode.REQUIRES, versions=("v2",)) for place in probes_of()}
+    facts = cluster(probes=v2, routes=(route_of(headers=V2),), handshakes={NGINX: SUCCEEDED})
+    (decision,) = decide(facts)
+    assert decision.steer
+    assert due(facts, {NGINX: LastHandshake(KEY, 100.0, headers="v1")}, 110.0) == [NGINX]
+
+
+def test_a_subject_that_wants_the_relay_again_is_steered_after_another_handshake() -> None:
+    plain = cluster(probes=probes_of(mode=HeaderMode.REJECTS), routes=LISTENING, handshakes={NGINX: SUCCEEDED})
+    (patch,) = plan(plain, decide(plain), now=datetime.now(UTC)).changes
+    assert isinstance(patch, Patch)
+    assert patch.route.headers == "v1,80=none,443=none"
+    kept = still_count(plain.handshakes, replace(plain, routes=(patch.route,)))
+    again = replace(plain, probes=probes_of(), routes=LISTENING, handshakes=kept)
+    assert not decide(again)[0].steer
+    assert still_count(plain.handshakes, again) == plain.handshakes
+    assert still_count(plain.handshakes, replace(again, routes=())) == {}
+    assert still_count({NGINX: LastHandshake(KEY, 1.0, uid="gone", headers="v1")}, again) == {}
 
 
 def test_after_a_success_or_a_restart_one_pod_of_the_relay_is_enough() -> None:

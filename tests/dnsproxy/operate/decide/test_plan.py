@@ -71,7 +71,7 @@ def test_a_relay_listens_first_and_answers_for_names_after_the_handshake() -> No
 
 def test_three_failures_take_the_names_back_and_the_relay_waits_for_the_next_handshake() -> None:
     steered = applied(applied(cluster(handshakes={NGINX: SUCCEEDED})))
-    failing = applied(replace(steered, handshakes={NGINX: Handshake(KEY, succeeded=True, failures=3)}))
+    failing = applied(replace(steered, handshakes={NGINX: Handshake(KEY, succeeded=True, failures=3, headers="v1")}))
     assert [(one.subjects, one.released) for one in failing.routes] == [("", "")]
 
 

@@ -87,6 +87,26 @@ def test_a_port_demands_the_header_if_one_endpoint_does(
     assert (found.demand, found.header, found.exceptions) == (demand, header, exceptions)
 
 
+@pytest.mark.parametrize(
+    ("new", "old", "demand", "header", "exceptions"),
+    [
+        pytest.param(M.REJECTS, M.REQUIRES, Demand.PLAIN, "none", {"10.0.0.2": "v1"}, id="the header is turned off"),
+        pytest.param(M.REQUIRES, M.REJECTS, Demand.HEADER, "v1", {"10.0.0.2": "none"}, id="the header is turned on"),
+        pytest.param(None, M.REQUIRES, Demand.UNKNOWN, "v1", {}, id="the new pod was not probed yet"),
+        pytest.param(M.REJECTS, None, Demand.PLAIN, "none", {}, id="the old pod never was"),
+    ],
+)
+def test_a_pod_that_leaves_keeps_its_own_header_and_has_no_say_in_the_demand(
+    new: HeaderMode | None, old: HeaderMode | None, demand: Demand, header: str, exceptions: dict[str, str]
+) -> None:
+    # A relay that holds back the new pod uses the old one meanwhile.
+    first, second = (TLS.endpoints or {})[443]
+    rolled = replace(TLS, endpoints={443: (first,)}, leaving={443: (second,)})
+    seen = {(KEY, 443, pod): probed(mode) for pod, mode in ((first, new), (second, old)) if mode is not None}
+    (found,) = port_states(rolled, cluster(probes=seen), last=route_of())
+    assert (found.demand, found.header, found.exceptions) == (demand, header, exceptions)
+
+
 def test_an_unclear_port_keeps_the_header_of_its_route() -> None:
     assert state(None, None, last=route_of()).header == "v1"
     assert state(M.UNKNOWN, M.SILENT, last=route_of(headers="v1,443=v2")).header == "v2"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from dnsproxy.doctor.facts.model import Port, Service
-from dnsproxy.operate.observe.endpoints import endpoints_of, ready_pods
+from dnsproxy.operate.observe.endpoints import endpoints_of, leaving_of, ready_pods
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.values.endpoints import Endpoint
 
@@ -86,6 +86,32 @@ def test_each_port_has_the_endpoints_that_get_new_connections(
     slices: list[EndpointSlice], expected: dict[int, tuple[Endpoint, ...]]
 ) -> None:
     assert endpoints_of(SERVICE, slices) == expected
+
+
+@pytest.mark.parametrize(
+    ("slices", "expected"),
+    [
+        pytest.param([], {}, id="none"),
+        pytest.param(
+            [part("10.0.0.1", https=8443), part("10.0.0.2", conditions=LEAVING, https=8443)],
+            {443: (Endpoint("10.0.0.2", 8443),)},
+            id="one leaves",
+        ),
+        pytest.param([part("10.0.0.2", conditions=LEAVING, https=8443)], {}, id="all leave: they get new connections"),
+        pytest.param(
+            [part("10.0.0.1", https=8443), part("10.0.0.2", conditions=DOWN, https=8443)], {443: ()}, id="down"
+        ),
+        pytest.param(
+            [part("10.0.0.1", https=8443), part("10.0.0.1", conditions=LEAVING, https=8443)],
+            {443: ()},
+            id="two slices disagree about one",
+        ),
+    ],
+)
+def test_terminating_endpoints_that_serve_are_known_beside_ready_ones(
+    slices: list[EndpointSlice], expected: dict[int, tuple[Endpoint, ...]]
+) -> None:
+    assert leaving_of(SERVICE, slices) == expected
 
 
 def test_a_pod_of_two_families_counts_once() -> None:
