@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+import structlog
 import trio
 
 from tests.kit.laws import is_test_of_pure_module
@@ -25,6 +27,18 @@ CLOCKS = frozenset({"autojump_clock", "mock_clock", "clock"})
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 hypothesis.settings.load_profile("untimed")
+
+
+@pytest.fixture(autouse=True)
+def logging_restored() -> Iterator[None]:
+    """A command that a test runs in its process sets up logging: later tests would miss events below its level."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    configuration = structlog.get_config()
+    yield
+    structlog.configure(**configuration)
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

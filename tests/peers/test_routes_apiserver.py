@@ -429,7 +429,8 @@ def test_a_worker_that_is_replaced_without_the_api_server_leaves_the_connections
                 load.more(100)
             assert not load.failures
             assert listeners_at(HTTPS) == 1
-            assert running.readiness()[0] == 200
+            # On a busy machine, a worker may be silent for a moment.
+            running.until(lambda: running.readiness()[0] == 200, "ready with one worker that knows the routes")
         finally:
             world.server.start()
         running.until(lambda: listeners_at(HTTPS) == 2, "the new worker listens")

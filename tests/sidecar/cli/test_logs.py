@@ -8,7 +8,6 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -16,17 +15,6 @@ import structlog
 from sidecar.cli.logs import configure_logging
 
 EVIL = "name\nERROR forged\x1b[2J\u202e\x7f"
-
-
-@pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    configuration = structlog.get_config()
-    yield
-    structlog.configure(**configuration)
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 class Terminal(io.StringIO):
