@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster.stage import Stage
-from tests.deploy.manifests import DEPLOY, compose
+from tests.deploy.manifests import DEPLOY, INSTALLATION, compose
 from tests.kit.programs import program
 
-OVERLAY: Final = DEPLOY / "overlays" / "kubeadm"
 PLAIN: Final = """
 configMapGenerator:
   - name: dnsproxy-settings
@@ -29,11 +28,11 @@ configMapGenerator:
 
 
 def kustomization(stage: Stage, name: str, *components: str) -> Path:
-    """The folder of an owner's kustomization: the overlay, the second ingress class, and components."""
+    """The folder of an owner's kustomization: the installation, the second ingress class, and components."""
     folder = stage.folder / name
     folder.mkdir(exist_ok=True)
     chosen = [DEPLOY / "components" / one for one in components]
-    return compose(folder, with_components=chosen, base=OVERLAY, more=PLAIN)
+    return compose(folder, with_components=chosen, base=INSTALLATION, more=PLAIN)
 
 
 def under_load(stage: Stage, what: str, *words: str, act: Callable[[], None]) -> dict[str, int]:

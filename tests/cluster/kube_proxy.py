@@ -18,6 +18,7 @@ from tests.kit.programs import program
 
 CILIUM: Final = "Cilium"
 """In place of a mode."""
+HEADLESS: Final = "None"
 _CILIUM_MAP: Final = "/sys/fs/bpf/tc/globals/cilium_lb4_services_v2"
 _PART: Final = re.compile(r"[^\n,{}]+")
 
@@ -26,7 +27,8 @@ def restart_in(stage: Stage, mode: str) -> None:
     """Restart it in this mode, and wait until it has its rules."""
     (former,) = {texts.NFTABLES, texts.IPTABLES} - {mode}
     # A new kube-proxy has no rule until it knows all Services.
-    services = [one["spec"]["clusterIP"] for one in stage.get("services", "-A")["items"]]
+    addresses = [one["spec"]["clusterIP"] for one in stage.get("services", "-A")["items"]]
+    services = [one for one in addresses if one != HEADLESS]
     stage.node.kill("kube-proxy")
     config = texts.format_proxy(str(stage.node.folder), mode=mode)
     (stage.node.folder / "kube-proxy.yaml").write_text(config, encoding="utf-8")

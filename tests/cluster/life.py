@@ -122,17 +122,17 @@ def outage_is_survived(stage: Stage) -> None:
 
 
 def rendered_anew_is_repaired(stage: Stage) -> None:
-    """An installer that stays: the owner renders the Corefile again, and the stanza is back at once, with an Event."""
+    """The owner renders the Corefile again: `operate` puts the stanza back at once, with an Event."""
     stage.kubectl("apply", "-k", str(kustomization(stage, "kept", *KEPT)))
     # Ready once the cluster's DNS asks dnsproxy, which is already the case here.
-    stage.rolled_out("deployment/dnsproxy-install")
+    stage.rolled_out("deployment/operate")
     installed = stage.corefile()
     data = {"data": {"Corefile": stage.before["corefile"]}}
     stage.kubectl("patch", COREDNS_MAP, "-n", "kube-system", "--type=merge", "-p", json.dumps(data))
     lasted = stage.eventually("the stanza", lambda: stage.corefile() == installed, seconds=60)
     stage.say(f"the stanza is back {lasted:.1f} s after kubectl returned")
     stage.eventually("an Event", lambda: "StanzaRepaired" in reasons(stage), seconds=60)
-    stage.rolled_out("deployment/dnsproxy-install")
+    stage.rolled_out("deployment/operate")
     status, said = stage.curl("https://app.example.org/")
     stage.expect("the page", saw=(status, said), wanted=(0, "hello from app.example.org"))
 

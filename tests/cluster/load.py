@@ -19,6 +19,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -65,8 +66,9 @@ def fetch(url: str) -> str:
 
 
 def many(ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: int) -> dict[str, object]:
-    """Ask from several threads until the end."""
+    """Ask from several threads until the end; a failure's first and last time are for comparison with logs."""
     said: Counter[str] = Counter()
+    times: dict[str, list[str]] = {}
     slowest = 0.0
     numbers = iter(range(10**9))
     lock = threading.Lock()
@@ -83,6 +85,9 @@ def many(ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: 
             lasted = time.monotonic() - begun
             with lock:
                 said[answer] += 1
+                if answer != "ok":
+                    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+                    times[answer] = [times.get(answer, [now])[0], now]
                 slowest = max(slowest, lasted)
 
     begun = time.monotonic()
@@ -92,7 +97,7 @@ def many(ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: 
     for thread in threads:
         thread.join()
     seconds = time.monotonic() - begun
-    return {"said": dict(said), "seconds": round(seconds, 1), "slowest": round(slowest, 2)}
+    return {"said": dict(said), "seconds": round(seconds, 1), "slowest": round(slowest, 2), "first_and_last": times}
 
 
 def main(what: str, stop: str, *words: str) -> dict[str, object]:

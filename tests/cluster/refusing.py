@@ -14,6 +14,8 @@ from typing import Final
 from tests.cluster.stage import Stage
 from tests.cluster.texts import API_PORT, NODE_ADDRESS
 
+HTTP: Final = 80
+
 DIAL: Final = """
 import json, socket, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -34,15 +36,16 @@ print(json.dumps(list(ThreadPoolExecutor(len(places)).map(dial, places))))
 def strangers_are_refused(stage: Stage) -> None:
     """The network policies: an operator's ports are silent to other pods, and ours reach no more than they need."""
     dnsproxy, relay = address(stage, "switchback", "dnsproxy"), address(stage, "switchback", "relay")
+    port = next(one["targetPort"] for one in stage.relay()["spec"]["ports"] if one["port"] == HTTP)
     plain = stage.get("pods", "-n", "ingress-nginx", "-l", "app=plain")["items"][0]["status"]["podIP"]
     wanted = {
         f"client to dnsproxy {dnsproxy}:1053": True,
         f"client to dnsproxy {dnsproxy}:8081": False,
-        f"client to relay {relay}:8080": True,
+        f"client to relay {relay}:{port}": True,
         f"client to relay {relay}:8082": False,
         f"client to plain {plain}:80": True,
         f"dnsproxy to plain {plain}:80": False,
-        f"dnsproxy to relay {relay}:8080": False,
+        f"dnsproxy to relay {relay}:{port}": False,
         f"dnsproxy to nameserver {NODE_ADDRESS}:53": True,
         f"dnsproxy to apiserver {NODE_ADDRESS}:{API_PORT}": True,
         f"dnsproxy to kubelet {NODE_ADDRESS}:10250": False,

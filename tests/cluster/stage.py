@@ -60,8 +60,12 @@ class Stage:
     def client_address(self) -> str:
         return str(self.get("pod", "client")["status"]["podIP"])
 
+    def relay(self) -> Any:
+        """The route Service of the class nginx."""
+        return self.get("service", "relay-nginx", "-n", "switchback")
+
     def relay_address(self) -> str:
-        return str(self.get("service", "relay", "-n", "switchback")["spec"]["clusterIP"])
+        return str(self.relay()["spec"]["clusterIP"])
 
     def corefile(self) -> str:
         return str(self.get(COREDNS_MAP, "-n", "kube-system")["data"]["Corefile"])
@@ -105,6 +109,15 @@ class Stage:
         if ingress_class:
             spec["ingressClassName"] = ingress_class
         self.apply({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name}, "spec": spec})
+
+    def ingress_status(self, name: str, entry: Mapping[str, str]) -> None:
+        """Write an Ingress's status as its controller does."""
+        self.patch_status("ingress", name, "-n", "default", entry=entry)
+
+    def patch_status(self, *words: str, entry: Mapping[str, str]) -> None:
+        """Write the only entry of an object's load balancer status."""
+        status = {"status": {"loadBalancer": {"ingress": [entry]}}}
+        self.kubectl("patch", *words, "--subresource=status", "--type=merge", "-p", json.dumps(status))
 
     def apply(self, manifest: Mapping[str, Any]) -> None:
         self.kubectl("apply", "-f", "-", given=json.dumps(manifest))

@@ -5,7 +5,6 @@ The law: the docstring of each step is a sentence that it proves, or else it fai
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import time
@@ -13,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.acting import OVERLAY, kustomization, make_certificate, seen_by_nginx
+from tests.cluster.acting import kustomization, make_certificate, seen_by_nginx
 from tests.cluster.addressing import OUTSIDE, address_is_the_pods, from_pod, rules, rules_outlive_agents
 from tests.cluster.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
 from tests.cluster.ip_mode import commands_do_the_same, passed_traffic_is_lost, pods_reach_the_balancer
@@ -23,13 +22,21 @@ from tests.cluster.life import (
     no_lookup_is_lost,
     no_request_is_lost,
     outage_is_survived,
+    ready_pods,
     rendered_anew_is_repaired,
 )
 from tests.cluster.publishing import hosts_file, node_has_the_names, node_is_cut_off
 from tests.cluster.refusing import strangers_are_refused
 from tests.cluster.stage import Stage, StepFailed
+from tests.cluster.steering import (
+    decision_has_evidence,
+    demanding_controller_is_steered,
+    hostname_is_let_go,
+    plain_controller_is_let_go,
+    second_controller_comes_and_goes,
+)
 from tests.cluster.texts import CLUSTER_DNS, PUBLIC_ADDRESS
-from tests.deploy.manifests import DEPLOY
+from tests.deploy.manifests import DEPLOY, INSTALLATION
 from tests.kit.programs import program
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
@@ -70,11 +77,12 @@ def cluster_is_there(stage: Stage) -> None:
     stage.kubectl("apply", "-f", str(MANIFESTS / "client.yaml"))
     stage.rolled_out("deployment/coredns", namespace="kube-system")
     stage.rolled_out("deployment/controller", "deployment/plain", namespace="ingress-nginx")
-    status = {"status": {"loadBalancer": {"ingress": [{"ip": PUBLIC_ADDRESS, "ipMode": "VIP"}]}}}
-    balancer = ["service", "ingress-nginx-controller", "-n", "ingress-nginx"]
-    stage.kubectl("patch", *balancer, "--subresource=status", "--type=merge", "-p", json.dumps(status))
+    balancer = ("service", "ingress-nginx-controller", "-n", "ingress-nginx")
+    stage.patch_status(*balancer, entry={"ip": PUBLIC_ADDRESS, "ipMode": "VIP"})
     stage.kubectl("wait", "pod/client", "--for=condition=Ready", "--timeout=120s")
     stage.ingress("app", "app.example.org")
+    # As the controller of a real ingress class does.
+    stage.ingress_status("app", {"ip": PUBLIC_ADDRESS})
     stage.before["corefile"] = stage.corefile()
     stage.say(stage.kubectl("get", "pods", "-A", "-o", "wide"))
 
@@ -109,22 +117,16 @@ def fault_is_there(stage: Stage) -> None:
 
 
 def apply_installs(stage: Stage) -> None:
-    """`kubectl apply -k`: the pods run under Pod Security, and the installer puts the stanza in."""
+    """`kubectl apply -k deploy`, without a value: the pods run under Pod Security, and the stanza is put in."""
     begun = time.monotonic()
-    stage.say(stage.kubectl("apply", "-k", str(OVERLAY)).splitlines()[-1])
+    stage.say(stage.kubectl("apply", "-k", str(INSTALLATION)).splitlines()[-1])
     stage.rolled_out("deployment/dnsproxy", "deployment/relay")
     stage.say(f"dnsproxy and relay are ready after {time.monotonic() - begun:.0f} s")
     # Ready once the cluster's DNS asks dnsproxy.
-    stage.eventually("an installer that is ready", lambda: is_installed(stage), seconds=420)
-    stage.say(stage.kubectl("logs", "deployment/dnsproxy-install", "-n", "switchback"))
+    stage.eventually("an operate that is ready", lambda: ready_pods(stage, "operate"), seconds=420)
+    stage.say(stage.kubectl("logs", "deployment/operate", "-n", "switchback"))
     stage.say(f"installed and loaded after {time.monotonic() - begun:.0f} s")
     stage.say(stage.corefile())
-
-
-def is_installed(stage: Stage) -> bool:
-    """Whether the installer is ready."""
-    status = stage.get("deployment", "dnsproxy-install", "-n", "switchback")["status"]
-    return bool(status.get("readyReplicas"))
 
 
 def cure_works(stage: Stage) -> None:
@@ -213,6 +215,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     doctor_names_the_fault,
     node_is_cut_off,
     apply_installs,
+    decision_has_evidence,
     cure_works,
     doctor_sees_the_cure,
     new_ingress_is_quick,
@@ -221,11 +224,15 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     no_lookup_is_lost,
     no_request_is_lost,
     down_relay_costs_nothing,
+    plain_controller_is_let_go,
+    demanding_controller_is_steered,
+    second_controller_comes_and_goes,
     outage_is_survived,
     rendered_anew_is_repaired,
     node_has_the_names,
     every_node_has_one,
     pods_reach_the_balancer,
+    hostname_is_let_go,
     commands_do_the_same,
     passed_traffic_is_lost,
     address_is_the_pods,
@@ -236,6 +243,7 @@ WITHOUT_KUBE_PROXY: Final[Sequence[Callable[[Stage], None]]] = (
     cluster_is_there,
     fault_is_there,
     apply_installs,
+    decision_has_evidence,
     cure_works,
     pods_reach_the_balancer,
     passed_traffic_is_lost,

@@ -80,6 +80,11 @@ def test_every_number_is_asked_once() -> None:
     counted = load.many(ask, lambda number: number < 100, workers=8)
     assert sorted(asked) == list(range(100))
     assert counted["said"] == {"ok": 50, "lost": 50}
+    times = counted["first_and_last"]
+    assert isinstance(times, dict)
+    # What went well needs no time; a loss is looked up in the logs of the other programs.
+    assert times.keys() == {"lost"}
+    assert times["lost"] == sorted(times["lost"])
 
 
 def test_it_runs_until_it_is_stopped_and_asks_at_least_the_given_count(

@@ -71,9 +71,7 @@ def prepare(stage: Stage) -> None:
     account = (f"--role={_RIGHT}", f"--serviceaccount={DOCTOR}:doctor")
     stage.kubectl("create", "rolebinding", _RIGHT, "-n", SPACE, *account)
     stage.ingress("trial", HOST)
-    # As the controller of a real ingress class does.
-    status = {"status": {"loadBalancer": {"ingress": [{"ip": PUBLIC_ADDRESS}]}}}
-    stage.kubectl("patch", "ingress", "trial", "--subresource=status", "--type=merge", "-p", json.dumps(status))
+    stage.ingress_status("trial", {"ip": PUBLIC_ADDRESS})
 
 
 def clear(stage: Stage) -> None:
