@@ -224,5 +224,5 @@ def test_every_fault_is_one_of_the_code() -> None:
         for path in (HERE.parent / "dnsproxy" / "operate" / folder).glob("*.py")
     )
     for text in re.findall(r"^\| `([^`]+)`", rows, re.MULTILINE):
-        for part in text.split(", create"):
+        for part in re.split(r", create| (?:N|NAMESPACE)\b", text):
             assert part in sources, text

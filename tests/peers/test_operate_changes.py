@@ -190,6 +190,23 @@ def test_a_controller_that_is_switched_while_it_runs_is_served_again_within_a_mi
     assert running.log("operate").count('"event": "LetGo"') == 1
 
 
+def test_the_relay_follows_the_controller_of_a_class_that_has_two_candidates(
+    stage: Stage, running: Running, controller: Controller
+) -> None:
+    """Another Service at the same address, as klipper-lb gives each those of the nodes: the last decision stays."""
+    assert running
+    other = service("other", "elsewhere", {"http-alt": 8080}, kind="LoadBalancer", points=vip(BALANCER))
+    stage.put(other)
+    stage.eventually("kept", lambda: stage.subject()["decision"] == "keep", seconds=SOON)
+    assert stage.curl(HOST) == "200"
+    controller.switch(demands=False)
+    stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=INTERVAL + 3 * SOON)
+    assert (stage.subject()["decision"], stage.subject()["steered"]) == ("keep", True)
+    stage.remove(other)
+    let_go(stage, seconds=PARTING.total_seconds() + SOON)
+    assert stage.curl(HOST) == "200"
+
+
 def test_a_status_that_becomes_a_hostname_and_an_address_again(stage: Stage, running: Running) -> None:
     assert running
     with stage.visited(HOST) as visits:

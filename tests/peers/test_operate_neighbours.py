@@ -140,6 +140,9 @@ EDITS: Final[dict[str, dict[str, Any]]] = {
     "header": {"metadata": {"annotations": {"switchback.dev/proxy-protocol": "none"}}},
     "backend": {"metadata": {"annotations": {"switchback.dev/relay-to": "web/other"}}},
     "pods": {"spec": {"selector": {"app.kubernetes.io/name": "other"}}},
+    "protocol": {"spec": {"ports": [{"name": "dns", "port": 443, "protocol": "UDP"}]}},
+    "type": {"spec": {"type": "ExternalName", "externalName": "other.example.org"}},
+    "load balancer": {"spec": {"type": "LoadBalancer"}},
 }
 
 

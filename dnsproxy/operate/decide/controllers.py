@@ -1,16 +1,16 @@
 """Which Service is behind a subject.
 
-The law: by evidence, in one order: the annotation, an address in the status, the owner; last, the Service of the last
-decision, if it has no address any more. Never by the name of a vendor. Two candidates are none, and both are named.
+The law: by evidence, in one order: the annotation, an address in the status, the owner. Never by the name of a vendor.
+Two candidates are none, and both are named. The Service of the last decision is followed beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.doctor.judge.paths import entries_of, normalize_address
+from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.web_ports import web_ports
 from dnsproxy.operate.decide.facts import Facts, ServiceFacts, SubjectFacts
 from dnsproxy.operate.decide.last_decision import last_route
@@ -30,12 +30,7 @@ class Found:
 
 def find_controller(subject: SubjectFacts, facts: Facts) -> Found:
     """The Service behind a subject, with one line of evidence."""
-    found = (
-        _by_annotation(subject, facts)
-        or _by_address(subject, facts)
-        or _by_owner(subject, facts)
-        or _without_address(subject, facts)
-    )
+    found = _by_annotation(subject, facts) or _by_address(subject, facts) or _by_owner(subject, facts)
     if found is None:
         return Found(None, f"no Service of type LoadBalancer has an address of its status, or its owner; {_ADVICE}")
     if found.service is not None and is_our_relay(found.service, facts):
@@ -56,29 +51,28 @@ def _by_annotation(subject: SubjectFacts, facts: Facts) -> Found | None:
 
 def _by_address(subject: SubjectFacts, facts: Facts) -> Found | None:
     wanted = set(map(normalize_address, subject.status))
-    having = [one for one in balancers(facts) if wanted.intersection(map(normalize_address, entries_of(one.service)))]
+    having = [one for one in balancers(facts) if wanted & _given(one)]
+    # Anybody who writes a Service may claim an external IP; a status is the cloud's.
+    having = having or [one for one in balancers(facts) if wanted & _claimed(one)]
     # Services on different ports may share an address: those of k3s' klipper-lb have the nodes' addresses.
     serving = [one for one in having if web_ports(one.service.ports)] or having
     owned = [one for one in serving if one.owners & subject.owners] or serving
     return _only(owned, "has an address of its status")
 
 
+def _given(one: ServiceFacts) -> set[str]:
+    """The addresses and hostnames of its status."""
+    return {normalize_address(point.ip or point.hostname) for point in one.service.points}
+
+
+def _claimed(one: ServiceFacts) -> set[str]:
+    return set(map(normalize_address, one.service.external_ips))
+
+
 def _by_owner(subject: SubjectFacts, facts: Facts) -> Found | None:
     owned = [one for one in balancers(facts) if one.owners & subject.owners and web_ports(one.service.ports)]
     shared = sorted({owner for one in owned for owner in one.owners & subject.owners})
     return _only(owned, f"belongs to {', '.join(shared)}, as it does")
-
-
-def _without_address(subject: SubjectFacts, facts: Facts) -> Found | None:
-    """The Service of the last decision, if its status has only hostnames now: that of the Ingresses may be older."""
-    last = last_route(subject.subject, facts)
-    service = facts.services.get(last.relay_to) if last is not None else None
-    if service is None or service.service.type != "LoadBalancer":
-        return None
-    points = service.service.points
-    if not points or any(point.ip for point in points):
-        return None
-    return Found(service, f"{service.key} was behind it, and no Service has an address of its status any more")
 
 
 def _only(candidates: list[ServiceFacts], evidence: str) -> Found | None:
@@ -104,9 +98,24 @@ def balancers(facts: Facts) -> Iterator[ServiceFacts]:
     return (one for _, one in sorted(facts.services.items()) if one.service.type == "LoadBalancer")
 
 
+def last_controller(subject: SubjectFacts, facts: Facts) -> ServiceFacts | None:
+    """The Service that the relay dials for a subject by the last decision, if pods may still be led there."""
+    last = last_route(subject.subject, facts)
+    if last is None or last.released:
+        return None
+    service = facts.services.get(last.relay_to)
+    led = service is not None and service.service.type == "LoadBalancer" and not is_our_relay(service, facts)
+    return service if led else None
+
+
+def followed_controllers(subject: SubjectFacts, facts: Facts) -> tuple[ServiceFacts, ...]:
+    """The Services whose endpoints are followed and probed for a subject: the one behind it, and the last one."""
+    if not subject.hostnames:
+        return ()
+    found = find_controller(subject, facts).service, last_controller(subject, facts)
+    return tuple({one.key: one for one in found if one is not None}.values())
+
+
 def controllers_of(facts: Facts) -> dict[str, ServiceFacts]:
     """The Services behind those subjects that have hostnames, by key: no other one is ever probed."""
-    found: Iterable[ServiceFacts | None] = (
-        find_controller(one, facts).service for one in facts.subjects if one.hostnames
-    )
-    return {one.key: one for one in found if one is not None}
+    return {one.key: one for subject in facts.subjects for one in followed_controllers(subject, facts)}

@@ -12,7 +12,7 @@ from typing import Final
 
 from dnsproxy.dns.addresses import is_address
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit, short_circuit
-from dnsproxy.operate.decide.controllers import find_controller
+from dnsproxy.operate.decide.controllers import find_controller, last_controller
 from dnsproxy.operate.decide.facts import Facts, Handshake, Route, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.last_decision import is_steered, last_route, subjects_of
 from dnsproxy.operate.decide.port_headers import Demand, PortState, headers_of, port_states
@@ -141,13 +141,39 @@ def _unknown(
     last = last_route(one.subject, facts)
     if last is None or last.released:
         return Decision(one.subject, Verdict.LEAVE_ALONE, evidence, service, states, waits=True)
+    over = _why_over(last, facts)
+    if over:
+        return Decision(one.subject, Verdict.NOTHING, (*evidence, over))
+    return _keep(one, last, facts, evidence)
+
+
+def _why_over(last: Route, facts: Facts) -> str:
+    """Why nothing short-circuits the address of the last decision's Service any more; empty if that is not certain."""
+    known = facts.services.get(last.relay_to)
+    if known is None:
+        return f"Service {last.relay_to} was behind it, and is gone" if facts.complete else ""
+    if known.service.type != "LoadBalancer":
+        return f"{known.key} was behind it, and is no Service of type LoadBalancer any more"
+    points = known.service.points
+    if points and not any(point.ip for point in points):
+        # A controller writes the statuses of its Ingresses some time after the cloud has written that of its Service.
+        return f"{known.key} was behind it, and its status has only hostnames now"
+    return ""
+
+
+def _keep(one: SubjectFacts, last: Route, facts: Facts, evidence: tuple[str, ...]) -> Decision:
+    """The last decision, while its way still works: the relay follows the controller, and handshakes go on."""
+    service = last_controller(one, facts)
+    states = port_states(service, facts, last=last) if service is not None else ()
     shake = handshake_of(one.subject, last.relay_to, facts)
     if shake.failures >= FAILURES:
-        return Decision(one.subject, Verdict.LEAVE_ALONE, (*evidence, _told(shake)), service, states, waits=True)
+        lines = (*evidence, _told(shake))
+        return Decision(one.subject, Verdict.LEAVE_ALONE, lines, service, states, waits=True)
+    *before, cause = evidence
+    told = [_told(shake)] if shake.failures else []
+    lines = (*before, *told, "the last decision stays", cause)
     kept = is_steered(one.subject, last)
-    return Decision(
-        one.subject, Verdict.KEEP, (*evidence, "the last decision stays"), service, states, kept, waits=True
-    )
+    return Decision(one.subject, Verdict.KEEP, lines, service, states, kept, waits=True)
 
 
 def _told(shake: Handshake) -> str:

@@ -114,6 +114,7 @@ class ListenPort:
 
     port: int
     listen: int
+    protocol: str = "TCP"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ class Route:
     released: str = ""
     ports: tuple[ListenPort, ...] = ()
     selector: tuple[tuple[str, str], ...] = ()
+    type: str = "ClusterIP"
     addresses: tuple[str, ...] = field(default=(), compare=False)
     """Its ClusterIPs, which the API server gives; not ours to write."""
     uid: str = field(default="", compare=False)

@@ -17,15 +17,13 @@ from dnsproxy.operate.decide.decisions import Decision, Verdict, handshake_of
 from dnsproxy.operate.decide.facts import Facts, Handshake, Subject
 from dnsproxy.operate.decide.last_decision import is_steered, last_route
 from dnsproxy.operate.decide.port_headers import NO_HEADER, headers_of
-from dnsproxy.operate.decide.probing import INTERVAL, gap
+from dnsproxy.operate.decide.probing import INTERVAL, MOST_NAMES, gap
 from sidecar.kubernetes.route_services import format_headers
 
 SETTLE: Final = 1.0
 """Seconds for the relay to learn of another header."""
 RETRIES: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds before the next handshake after one that the relay did not take."""
-MOST_NAMES: Final = 3
-"""Names of one subject for which a port is tried: an application may answer 400 by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +149,8 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
         for state in decision.ports
         if state.tls is not None and state.header != NO_HEADER and state.port in listen
     )
-    if decision.verdict is Verdict.RELAY and route.headers != format_headers(headers_of(decision.ports)):
+    same_ports = {one.port for one in route.ports} == {one.port for one in decision.ports}
+    if same_ports and route.headers != format_headers(headers_of(decision.ports)):
         # The Service is about to be written.
         return None
     names = next((one.examples for one in facts.subjects if one.subject == decision.subject), ())

@@ -83,12 +83,23 @@ def _judge(service: ServiceFacts, port: int, tls: bool | None, facts: Facts, *, 
     # A relay uses a leaving endpoint while it holds back its successor.
     leaving = _seen(service, port, service.leaving.get(port, ()), facts)
     demand = _demand([one.mode for one in seen.values()], complete=len(seen) == len(endpoints))
+    if demand is Demand.CLOSED and before not in (None, NO_HEADER):
+        # A container that starts again refuses connections for a moment.
+        demand = Demand.UNKNOWN
     header = _header(seen, before)
     # An endpoint whose probe was unclear gets what the others get.
     every = {**leaving, **seen}
     own = {place: found for place, one in every.items() if (found := _own_header(one, header)) is not None}
-    exceptions = {place.host: found for place, found in sorted(own.items(), key=str) if found != header}
+    exceptions = _exceptions(own, header)
     return PortState(port, tls, demand, header, exceptions, f"port {port} {_told(demand, endpoints, seen)}")
+
+
+def _exceptions(own: Mapping[Endpoint, str], header: str) -> dict[str, str]:
+    """By address: what differs from the port's header. Pods at one address that disagree have none."""
+    found: dict[str, set[str]] = {}
+    for place, one in own.items():
+        found.setdefault(place.host, set()).add(one)
+    return {host: next(iter(ones)) for host, ones in sorted(found.items()) if len(ones) == 1 and ones != {header}}
 
 
 def _seen(service: ServiceFacts, port: int, endpoints: Iterable[Endpoint], facts: Facts) -> Mapping[Endpoint, Probed]:

@@ -9,7 +9,7 @@ once, and after a reaction once more after SETTLE.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from typing import Final
 from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.short_circuit import Answer, short_circuit
 from dnsproxy.doctor.judge.web_ports import web_ports
-from dnsproxy.operate.decide.controllers import find_controller
+from dnsproxy.operate.decide.controllers import followed_controllers
 from dnsproxy.operate.decide.facts import Facts, Place, ServiceFacts
 from sidecar.values.endpoints import Endpoint
 
@@ -31,6 +31,16 @@ SETTLE: Final = 10.0
 NONE: Final[Mapping[str, float]] = MappingProxyType({})
 MOST_AT_ONCE: Final = 8
 """Endpoints of one port that are probed together: a controller may have a pod on each of a thousand nodes."""
+
+
+UNSERVED: Final = "switchback-operate.invalid"
+"""A hostname that no application has (RFC 6761, section 6.4): a controller answers a request for it by itself."""
+MOST_NAMES: Final = 3
+
+
+def tried_names(hostnames: Sequence[str]) -> tuple[str, ...]:
+    """The names to try one after the other: the application behind the first one may hang, or answer 400."""
+    return (*hostnames[:1], UNSERVED, *hostnames[1 : MOST_NAMES - 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +109,7 @@ def _probed_services(facts: Facts) -> list[tuple[ServiceFacts, str]]:
     """The Services behind subjects that have hostnames here, each with one of these names."""
     found: dict[str, tuple[ServiceFacts, str]] = {}
     for one in facts.subjects:
-        service = find_controller(one, facts).service if one.hostnames else None
-        if service is not None and one.examples:
+        for service in followed_controllers(one, facts) if one.examples else ():
             found.setdefault(service.key, (service, one.examples[0]))
     return [found[key] for key in sorted(found)]
 

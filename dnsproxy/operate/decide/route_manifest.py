@@ -32,6 +32,7 @@ def route_of(service: RouteService) -> Route:
         released=annotations.released or "",
         ports=tuple(map(_listen_port, (spec.ports or ()) if spec else ())),
         selector=tuple(sorted(((spec.selector or {}) if spec else {}).items())),
+        type=(spec.type if spec else None) or "ClusterIP",
         uid=metadata.uid,
         created=metadata.creation_timestamp or "",
         addresses=tuple(filter(is_address, (spec.cluster_ips or ()) if spec else ())),
@@ -40,7 +41,7 @@ def route_of(service: RouteService) -> Route:
 
 def _listen_port(port: RoutePort) -> ListenPort:
     listen = port.target_port if isinstance(port.target_port, int) else 0
-    return ListenPort(port.port, listen or port.port)
+    return ListenPort(port.port, listen or port.port, port.protocol or "TCP")
 
 
 def manifest_of(route: Route, *, namespace: str) -> dict[str, Any]:
@@ -66,6 +67,8 @@ def patch_of(before: Route, after: Route) -> dict[str, Any]:
     if after.selector != before.selector:
         wanted = dict(after.selector)
         spec["selector"] = {key: wanted.get(key) for key in {**dict(before.selector), **wanted}}
+    if after.type != before.type:
+        spec |= {"type": after.type, "externalName": None}
     metadata: dict[str, Any] = {"resourceVersion": before.resource_version}
     if changed:
         metadata["annotations"] = changed
@@ -84,6 +87,6 @@ def _annotations(route: Route) -> dict[str, str]:
 
 def _ports(route: Route) -> list[dict[str, Any]]:
     return [
-        {"name": f"port-{one.port}", "port": one.port, "targetPort": one.listen, "protocol": "TCP"}
+        {"name": f"port-{one.port}", "port": one.port, "targetPort": one.listen, "protocol": one.protocol}
         for one in route.ports
     ]

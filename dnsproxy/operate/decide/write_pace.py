@@ -35,8 +35,11 @@ class WritePace:
 
 
 def wish_of(change: Change) -> Route:
-    """What the Service shall be, whatever was read of it."""
-    return Route(change.route.name) if isinstance(change, Delete) else replace(change.route, resource_version="")
+    """What the Service shall be, whatever was read of it, and whenever it was released."""
+    route = change.route
+    if isinstance(change, Delete):
+        return Route(route.name)
+    return replace(route, resource_version="", released="set" if route.released else "")
 
 
 def version_of(change: Change) -> str:

@@ -20,7 +20,7 @@ from dnsproxy.operate.observe.data_plane import DataPlaneReader
 from dnsproxy.operate.observe.endpoints import endpoints_of, leaving_of, ready_families, ready_pods
 from dnsproxy.operate.observe.followed import EndpointFollowers, Followed, itself, slices_of_namespace
 from dnsproxy.operate.observe.owners import backend_of, gateway_owner, owners_of
-from dnsproxy.operate.observe.services import follow_services
+from dnsproxy.operate.observe.services import follow_services, service_facts
 from dnsproxy.operate.observe.structs import GATEWAY_CLASSES, GATEWAYS, INGRESS_CLASSES
 from dnsproxy.operate.observe.subjects import SubjectsFollower
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
@@ -86,13 +86,14 @@ class Observation:
         """What is known now, without probes and handshakes."""
         routes = tuple(map(route_of, self.route_services.objects.values()))
         relay = self._relay_slices(routes)
+        subjects = tuple(map(self._subject, self.subjects.claimed))
         facts = Facts(
             self._places.namespace,
             self._places.relay_selector,
             ready_pods(relay),
             ready_families(relay),
-            subjects=tuple(map(self._subject, self.subjects.claimed)),
-            services={key: one.balancer for key, one in self.services.objects.items() if one.balancer is not None},
+            subjects=subjects,
+            services=service_facts(self.services.objects, routes, subjects),
             plane=self.plane.plane,
             routes=routes,
             complete=not self.missing,

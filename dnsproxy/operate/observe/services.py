@@ -1,17 +1,19 @@
 """Services: what is kept of each Service of the cluster.
 
-The law: a cluster may have ten thousand, so only those of type LoadBalancer, and the few that an annotation may name,
-are kept as facts; of the others their ports. The doctor makes the same fact of a Service.
+The law: a cluster may have ten thousand, so only those of type LoadBalancer are kept as facts; of the others their type
+and ports. The doctor makes the same fact of a Service.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.doctor.collect.read_hosts import make_service
-from dnsproxy.operate.decide.facts import ServiceFacts
+from dnsproxy.doctor.facts.model import Service as Fact
+from dnsproxy.operate.decide.facts import Route, ServiceFacts, SubjectFacts
 from dnsproxy.operate.observe.followed import Followed
 from dnsproxy.operate.observe.owners import owners_of
 from sidecar.kubernetes.objects import Collection
@@ -28,15 +30,31 @@ class KeptService:
 
     ports: frozenset[int]
     """Its TCP ports."""
-    external: bool = False
-    """Whether it is an ExternalName, which a relay cannot dial."""
+    type: str = ""
     balancer: ServiceFacts | None = None
     """None if it is not of type LoadBalancer."""
+
+    @property
+    def external(self) -> bool:
+        """Whether it is an ExternalName, which a relay cannot dial."""
+        return self.type == "ExternalName"
 
 
 def follow_services(on_change: Callable[[], None]) -> Followed[Service, KeptService]:
     """Every Service of the cluster; its run() must be running."""
     return Followed(SERVICES, _keep, on_change)
+
+
+def service_facts(
+    services: Mapping[str, KeptService], routes: Iterable[Route], subjects: Iterable[SubjectFacts]
+) -> dict[str, ServiceFacts]:
+    """Those of type LoadBalancer; and of the others that a route or an annotation names, the type."""
+    found = {key: one.balancer for key, one in services.items() if one.balancer is not None}
+    named = {one.relay_to for one in routes} | {one.backend.strip() for one in subjects if one.backend is not None}
+    for key in named - found.keys():
+        if key in services:
+            found[key] = ServiceFacts(Fact(key, type=services[key].type))
+    return found
 
 
 def _keep(raw: Service) -> KeptService:
@@ -45,6 +63,6 @@ def _keep(raw: Service) -> KeptService:
     balancer = ServiceFacts(service, tuple(sorted(selector.items())), owners_of(raw.metadata))
     return KeptService(
         frozenset(port.port for port in service.ports),
-        external=service.type == "ExternalName",
+        type=sys.intern(service.type),
         balancer=balancer if service.type == _BALANCER else None,
     )

@@ -1,8 +1,9 @@
 """One handshake through a relay: each of its ports has to answer, as a pod's client would see it.
 
-The law: an answer is any HTTP response other than 400, or a TLS ServerHello, for one of the subject's names. The first
-time each pod of the relay has to answer, and the relay Service too, so that no name is steered to where nobody listens
-yet; later one pod is enough.
+The law: an answer is any HTTP response other than 400, or a TLS ServerHello, for one of the subject's names or for one
+that no application has: an application that hangs, closes or answers 400 says nothing about the header. The first time
+each pod of the relay has to answer, and the relay Service too, so that no name is steered to where nobody listens yet;
+later one pod is enough.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dnsproxy.doctor.collect.dialling import dial
 from dnsproxy.doctor.facts.probes import Outcome, Probe
 from dnsproxy.doctor.judge.header_mode import is_understood
 from dnsproxy.operate.decide.handshaking import Answered, RelayHandshake, RelayPort
+from dnsproxy.operate.decide.probing import tried_names
 from dnsproxy.operate.probe.endpoint_probe import MANNER
 from sidecar.values.endpoints import Endpoint
 
@@ -64,13 +66,15 @@ async def _try_address(wanted: RelayHandshake, address: str, numbers: Sequence[i
 
 
 async def _try_port(wanted: RelayHandshake, endpoint: Endpoint, port: RelayPort) -> Probe:
-    """The first answer that counts, or the last one."""
-    for hostname in wanted.hostnames:
+    """The first answer that counts, or the first failure."""
+    failed: Probe | None = None
+    for hostname in tried_names(wanted.hostnames):
         probe = await dial(DialTarget(endpoint, hostname, port.tls), MANNER)
-        # An application may answer 400 to a request for one of its names; any other failure is not about the name.
-        if probe.outcome is not Outcome.BAD_REQUEST:
-            break
-    return probe
+        if is_understood(probe) or probe.outcome in _NOT_TAKEN:
+            return probe
+        failed = failed or probe
+    assert failed is not None  # noqa: S101  # there is always a name
+    return failed
 
 
 def _told(probe: Probe) -> str:

@@ -24,6 +24,8 @@ MANAGER: Final = "switchback-operate"
 """The field manager of the writes."""
 SECONDS: Final = 10.0
 """For one answer of the API server."""
+_WITHOUT_RIGHT: Final = ("cannot create", "cannot patch", "cannot delete")
+"""What the API server says to an account without a right."""
 _JSON: Final = "application/json"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -75,7 +77,9 @@ class ServiceWriter:
             return False
         except ApiError as error:
             self.errors[error.cause] += 1
-            missing = ", create, patch and delete on services there are needed" if isinstance(error, Forbidden) else ""
+            # A quota and an admission policy refuse with the same status as a missing right.
+            refused = isinstance(error, Forbidden) and any(word in str(error) for word in _WITHOUT_RIGHT)
+            missing = ", create, patch and delete on services there are needed" if refused else ""
             self._note_fault(name, f"not written{missing}: {error}")
             self._paces[name] = after_failure(pace, now=now, conflict=False)
             return False

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dnsproxy.doctor.facts.model import BalancerAddress, Port
-from dnsproxy.operate.decide.controllers import find_controller
+from dnsproxy.operate.decide.controllers import controllers_of, find_controller
 from dnsproxy.operate.decide.facts import ServiceFacts, SubjectFacts
 from tests.dnsproxy.operate.decide.cluster import CLASS, KEY, SELECTOR, SERVICE, cluster, route_of, service
 
@@ -90,25 +90,31 @@ def test_a_route_service_is_our_own_relay() -> None:
     assert find_controller(CLASS, cluster(CLASS, own, routes=(route_of(),))).service is None
 
 
-NAMED = (BalancerAddress(hostname="lb.example.net"),)
+def test_an_external_ip_that_anybody_may_write_counts_only_where_no_status_has_the_address() -> None:
+    claims = service("tenant-a/evil", points=(), external_ips=("192.0.2.10",), owners=RELEASE)
+    owned = replace(CLASS, owners=RELEASE)
+    found = find_controller(owned, cluster(owned, SERVICE, claims))
+    assert found.service is not None
+    assert found.service.key == KEY
+
+
+def test_the_service_of_the_last_decision_is_followed_beside_the_one_behind_the_subject() -> None:
+    moved = replace(CLASS, backend="other/second")
+    facts = cluster(moved, SERVICE, SECOND, routes=(route_of(),))
+    assert controllers_of(facts).keys() == {KEY, "other/second"}
+    assert controllers_of(replace(facts, routes=(route_of(released="2026-11-01T00:00:00Z"),))).keys() == {
+        "other/second"
+    }
+    assert controllers_of(replace(facts, subjects=(replace(moved, hostnames=0),))) == {}
 
 
 @pytest.mark.parametrize(
-    ("points", "kind", "expected"),
+    "last",
     [
-        pytest.param(NAMED, "LoadBalancer", KEY, id="a hostname"),
-        pytest.param((), "LoadBalancer", None, id="nothing: it may come back"),
-        pytest.param((*NAMED, BalancerAddress("203.0.113.9")), "LoadBalancer", None, id="another address too"),
-        pytest.param(NAMED, "NodePort", None, id="of another type"),
+        pytest.param(service(type="ClusterIP"), id="no load balancer any more"),
+        pytest.param(service("switchback/relay-nginx"), id="our own relay"),
     ],
 )
-def test_the_service_of_the_last_decision_counts_once_its_status_is_a_hostname(
-    points: tuple[BalancerAddress, ...], kind: str, expected: str | None
-) -> None:
-    """A controller writes the statuses of its Ingresses some time after the cloud has written that of its Service."""
-    changed = service(points=points, type=kind)
-    found = find_controller(CLASS, cluster(CLASS, changed, routes=(route_of(),)))
-    assert (found.service.key if found.service else None) == expected
-    assert find_controller(CLASS, cluster(CLASS, changed)).service is None
-    gone = cluster(CLASS, SECOND, routes=(route_of(),))
-    assert find_controller(replace(CLASS, status=("198.51.100.1",)), gone).service is None
+def test_a_last_service_that_leads_no_pod_to_a_controller_is_not_followed(last: ServiceFacts) -> None:
+    nobodys = replace(CLASS, status=("198.51.100.1",))
+    assert controllers_of(cluster(nobodys, last, routes=(route_of(to=last.key),))) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,9 @@ from dnsproxy.doctor.facts.model import BalancerAddress, Port
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.decisions import Verdict, decide
 from dnsproxy.operate.decide.facts import Facts, Handshake, ListenPort, Route, SubjectFacts
+from dnsproxy.operate.decide.handshaking import due_handshakes
+from dnsproxy.operate.decide.plan import Patch, plan
+from dnsproxy.operate.decide.probing import due_probes
 from tests.dnsproxy.operate.decide.cluster import (
     CLASS,
     GATEWAY,
@@ -39,6 +43,9 @@ V6 = (BalancerAddress("2001:db8::10"),)
 WEB = SubjectFacts(GATEWAY, hostnames=1, examples=("web.example.org",), status=("192.0.2.10",))
 PLAIN = probes_of(mode=HeaderMode.REJECTS)
 THEIRS = Route("mine", "1", relay_to="a/b", subjects="ingressclass/nginx", ports=(ListenPort(443, 9443),))
+OTHER = service("elsewhere/other", ports=(Port(8080, "http"),))
+ELSEWHERE = replace(CLASS, status=("198.51.100.1",))
+HTTPS = route_of(headers="v1,80=none")
 SSH = service(ports=(Port(22, "ssh"),))
 
 
@@ -173,6 +180,50 @@ ROWS: list[Row] = [
         "is not answered",
     ),
     ("one of two Proxy", cluster(CLASS, service(points=(*PROXY, *V6)), plane=HONOURS), Verdict.RELAY, False, "demands"),
+    (
+        "a second candidate, steered",
+        cluster(CLASS, SERVICE, OTHER, routes=STEERED),
+        Verdict.KEEP,
+        True,
+        "annotate it",
+    ),
+    (
+        "a second candidate, three failures",
+        cluster(CLASS, SERVICE, OTHER, routes=STEERED, handshakes=failed(3)),
+        Verdict.LEAVE_ALONE,
+        False,
+        "3 handshakes",
+    ),
+    ("no address of its status, steered", cluster(ELSEWHERE, routes=STEERED), Verdict.KEEP, True, "annotate it"),
+    (
+        "its status is older than the hostname of its Service",
+        cluster(CLASS, NAMED, routes=STEERED),
+        Verdict.NOTHING,
+        False,
+        "its status has only hostnames now",
+    ),
+    (
+        "another type",
+        cluster(ELSEWHERE, service(type="ClusterIP"), routes=STEERED),
+        Verdict.NOTHING,
+        False,
+        "no Service of type LoadBalancer any more",
+    ),
+    ("gone", cluster(ELSEWHERE, OTHER, routes=STEERED), Verdict.NOTHING, False, f"Service {KEY} was behind it"),
+    (
+        "perhaps gone",
+        cluster(ELSEWHERE, OTHER, routes=STEERED, complete=False),
+        Verdict.KEEP,
+        True,
+        "annotate it",
+    ),
+    (
+        "one port plain, the steered one dead for a moment",
+        cluster(probes=probes_of(p80=HeaderMode.REJECTS, p443=HeaderMode.DEAD), routes=(HTTPS,)),
+        Verdict.KEEP,
+        True,
+        "stays",
+    ),
     ("no hostnames", cluster(replace(CLASS, hostnames=0), routes=STEERED), Verdict.LEAVE_ALONE, False, "no hostnames"),
     ("no Service", cluster(replace(CLASS, status=())), Verdict.LEAVE_ALONE, False, "annotate it"),
     ("no Service, steered", cluster(replace(CLASS, status=()), routes=STEERED), Verdict.KEEP, True, "annotate it"),
@@ -222,6 +273,46 @@ def test_facts_give_a_decision_with_its_evidence(facts: Facts, verdict: Verdict,
     (decision,) = decide(facts)
     assert (decision.verdict, decision.steer) == (verdict, steer)
     assert evidence in " | ".join(decision.evidence)
+
+
+def test_what_is_missing_is_told_last_and_a_failure_before_it() -> None:
+    (decision,) = decide(cluster(CLASS, SERVICE, OTHER, routes=STEERED, handshakes=failed(1)))
+    *_, failure, stays, cause = decision.evidence
+    assert "a handshake through the relay failed" in failure
+    assert stays == "the last decision stays"
+    assert "annotate it" in cause
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param(cluster(CLASS, SERVICE, OTHER, probes=PLAIN, routes=STEERED), id="two candidates"),
+        pytest.param(cluster(ELSEWHERE, SERVICE, probes=PLAIN, routes=STEERED), id="no candidate"),
+        pytest.param(cluster(CLASS, PROXIED, plane=None, probes=PLAIN, routes=STEERED), id="a data plane not read"),
+        pytest.param(cluster(replace(CLASS, backend=KEY), EMPTY, probes=PLAIN, routes=STEERED), id="no address"),
+    ],
+)
+def test_the_relay_follows_the_controller_of_a_kept_decision(facts: Facts) -> None:
+    """A controller that takes no header any more would refuse what its relay sends."""
+    (decision,) = decide(facts)
+    assert decision.verdict is Verdict.KEEP
+    (patch,) = plan(facts, [decision], now=datetime.now(UTC)).changes
+    assert isinstance(patch, Patch)
+    assert (patch.route.headers, patch.route.subjects) == ("v1,80=none,443=none", "ingressclass/nginx")
+    assert {one.place[0] for one in due_probes(facts, {}, now=0)} == {KEY}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param(cluster(CLASS, SERVICE, OTHER, routes=STEERED), id="two candidates"),
+        pytest.param(cluster(ELSEWHERE, SERVICE, routes=STEERED), id="no candidate"),
+        pytest.param(cluster(CLASS, PROXIED, plane=None, routes=STEERED), id="a data plane not read"),
+    ],
+)
+def test_handshakes_go_on_for_a_kept_decision(facts: Facts) -> None:
+    (made,) = due_handshakes(facts, decide(facts), {}, now=0)
+    assert (made.relay_to, [one.port for one in made.ports]) == (KEY, [80, 443])
 
 
 def test_two_subjects_may_share_one_service() -> None:

@@ -10,7 +10,7 @@ from hypothesis import settings, strategies
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec.structs import replace as with_fields
 
-from dnsproxy.doctor.facts.model import BalancerAddress
+from dnsproxy.doctor.facts.model import BalancerAddress, Port
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.short_circuit import DataPlane
 from dnsproxy.operate.decide.decisions import decide
@@ -33,6 +33,7 @@ from tests.dnsproxy.operate.decide.cluster import (
     cluster,
     probes_of,
     route_of,
+    service,
 )
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
@@ -67,6 +68,24 @@ def test_a_relay_listens_first_and_answers_for_names_after_the_handshake() -> No
     after = applied(replace(before, handshakes={NGINX: SUCCEEDED}))
     assert [one.subjects for one in after.routes] == ["ingressclass/nginx"]
     assert [one.ports for one in after.routes] == [one.ports for one in before.routes]
+
+
+def test_the_controllers_of_one_namespace_take_a_part_of_the_relays_ports_and_those_that_exist_come_first() -> None:
+    many = tuple(Port(port, f"p{port}") for port in range(1, 101))
+    points = [(BalancerAddress(f"203.0.113.{number}"),) for number in range(3)]
+    wide = [
+        service(f"tenant/wide-{number}", ports=(*many, Port(443, "https")), points=at)
+        for number, at in enumerate(points)
+    ]
+    crowd = tuple(replace(CLASS, subject=Subject(f"wide-{number}"), backend=one.key) for number, one in enumerate(wide))
+    facts = cluster(CLASS, SERVICE, *wide, subjects=(*crowd, CLASS))
+    first = applied(facts)
+    assert {one.name for one in first.routes} == {"relay-nginx", "relay-wide-0", "relay-wide-1"}
+    ((subject, fault),) = planned(first).faults
+    assert (str(subject), "250 ports for controllers in namespace tenant" in fault) == ("ingressclass/wide-2", True)
+    # A subject that comes later by name takes nothing from those that are there.
+    earlier = replace(first, subjects=(replace(crowd[2], subject=Subject("a")), *crowd[:2], CLASS))
+    assert planned(earlier).changes == ()
 
 
 def test_three_failures_take_the_names_back_and_the_relay_waits_for_the_next_handshake() -> None:

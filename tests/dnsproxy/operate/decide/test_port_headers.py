@@ -13,6 +13,7 @@ from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.facts import Probed, Route
 from dnsproxy.operate.decide.port_headers import Demand, PortState, endpoint_headers, headers_of, port_states
 from sidecar.kubernetes.route_services import format_headers
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.operate.decide.cluster import KEY, SERVICE, cluster, probed, route_of, service
 
 M = HeaderMode
@@ -105,6 +106,16 @@ def test_a_pod_that_leaves_keeps_its_own_header_and_has_no_say_in_the_demand(
     seen = {(KEY, 443, pod): probed(mode) for pod, mode in ((first, new), (second, old)) if mode is not None}
     (found,) = port_states(rolled, cluster(probes=seen), last=route_of())
     assert (found.demand, found.header, found.exceptions) == (demand, header, exceptions)
+
+
+def test_pods_at_one_address_that_disagree_have_no_exception() -> None:
+    """Pods of a node's network have its address, and may listen at different ports for one port of the Service."""
+    places = Endpoint("10.0.0.1", 8080), Endpoint("10.0.0.1", 8081), Endpoint("10.0.0.2", 8080)
+    nodes = replace(TLS, endpoints={443: places})
+    modes = (M.REJECTS, M.REQUIRES, M.REJECTS)
+    seen = {(KEY, 443, place): probed(mode) for place, mode in zip(places, modes, strict=True)}
+    (found,) = port_states(nodes, cluster(probes=seen), last=None)
+    assert (found.header, found.exceptions) == ("v1", {"10.0.0.2": "none"})
 
 
 def test_an_unclear_port_keeps_the_header_of_its_route() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,6 +61,29 @@ def test_a_patch_has_only_what_changes_and_the_version_that_was_read() -> None:
             "annotations": {"switchback.dev/for": None, "switchback.dev/released": "2026-11-25T12:00:00Z"},
         }
     }
+
+
+@pytest.mark.parametrize(
+    ("spec", "patched"),
+    [
+        pytest.param(
+            {"type": "ExternalName", "externalName": "other.example.org"},
+            {"type": "ClusterIP", "externalName": None},
+            id="type",
+        ),
+        pytest.param({"type": "LoadBalancer"}, {"type": "ClusterIP", "externalName": None}, id="a load balancer"),
+        pytest.param(
+            {"ports": [{"port": 443, "targetPort": 20443, "protocol": "UDP"}]},
+            {"ports": [{"name": "port-443", "port": 443, "targetPort": 20443, "protocol": "TCP"}]},
+            id="protocol",
+        ),
+    ],
+)
+def test_a_type_and_a_protocol_that_another_wrote_are_put_right(spec: dict[str, Any], patched: dict[str, Any]) -> None:
+    wanted = Route("a", "7", ports=(ListenPort(443, 20443),))
+    kept = {"ports": [{"port": 443, "targetPort": 20443}]}
+    before = read({"metadata": {"name": "a", "resourceVersion": "7"}, "spec": {**kept, **spec}})
+    assert patch_of(before, wanted)["spec"] == patched
 
 
 def test_a_service_of_people_is_not_ours_and_a_named_target_port_listens_nowhere() -> None:

@@ -60,6 +60,21 @@ def test_a_failed_write_is_repeated_after_a_while_and_a_conflict_at_once() -> No
     assert before_write(conflicted, patched("8"), now=0.1).due <= 0.1
 
 
+def test_a_release_at_a_later_second_is_the_same_wish() -> None:
+    def released(second: int, version: str = "7") -> Patch:
+        wanted = replace(ROUTE, released=f"2026-11-25T12:00:{second:02d}Z", resource_version=version)
+        return Patch(replace(ROUTE, resource_version=version), wanted)
+
+    failed = after_failure(before_write(None, released(0), now=0.0), now=0.0, conflict=False)
+    assert before_write(failed, released(1), now=1.0).due == RETRY
+    undone: WritePace | None = None
+    for second in range(8):
+        undone = before_write(undone, released(second, str(second)), now=float(second))
+        undone = after_success(undone, released(second, str(second)), now=float(second))
+    assert undone is not None
+    assert undone.backoff.losses
+
+
 def test_a_writer_that_undoes_it_again_and_again_meets_ever_rarer_writes() -> None:
     pace: WritePace | None = None
     now, times = 0.0, []

@@ -29,6 +29,7 @@ class Server:
     """Answers each request with the next status, and the last one for ever."""
 
     statuses: list[int] = field(default_factory=lambda: [200])
+    message: str = "as the test says"
     asked: list[tuple[str, str, dict[str, str], str, Any]] = field(default_factory=list)
 
     def answer(self, request: httpx2.Request) -> httpx2.Response:
@@ -36,7 +37,7 @@ class Server:
         kind = request.headers["content-type"]
         body = json.loads(request.content)
         self.asked.append((request.method, request.url.path, dict(request.url.params), kind, body))
-        said = {"kind": "Status", "code": status, "message": "as the test says"}
+        said = {"kind": "Status", "code": status, "message": self.message}
         return respond(status, json.dumps(said).encode())
 
 
@@ -98,6 +99,7 @@ async def test_another_writer_that_was_faster_is_no_fault() -> None:
 
 async def test_a_refusal_names_the_right_that_is_missing_and_is_repeated_after_a_while() -> None:
     async with writing(403) as (writer, server):
+        server.message = 'services "relay-nginx" is forbidden: User "a" cannot patch resource "services"'
         with capture_logs() as logs:
             for now in range(25):
                 assert await writer.write([PATCHED], now=float(now)) == []
@@ -105,6 +107,14 @@ async def test_a_refusal_names_the_right_that_is_missing_and_is_repeated_after_a
     assert "create, patch and delete on services there are needed" in writer.faults["relay-nginx"]
     assert len([line for line in logs if line["event"] == "route Service not written"]) == 1
     assert writer.errors == {"forbidden": 3}
+
+
+async def test_a_quota_is_no_missing_right() -> None:
+    async with writing(403) as (writer, server):
+        server.message = 'services "relay-nginx" is forbidden: exceeded quota: small'
+        await writer.write([PATCHED], now=0.0)
+    assert "exceeded quota" in writer.faults["relay-nginx"]
+    assert "are needed" not in writer.faults["relay-nginx"]
 
 
 async def test_a_change_that_fails_moves_no_other() -> None:

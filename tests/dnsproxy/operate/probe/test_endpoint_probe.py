@@ -1,0 +1,54 @@
+"""Probes of a controller with odd applications."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dnsproxy.doctor.judge.header_mode import HeaderMode
+from dnsproxy.operate.decide.probing import UNSERVED, EndpointProbe
+from dnsproxy.operate.probe import endpoint_probe
+from dnsproxy.operate.probe.endpoint_probe import probe_endpoint
+from tests.dnsproxy.operate.probe.odd_controller import Application, OddController, running
+
+A = Application
+HOST = "a.example.org"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application that hangs is waited for shortly."""
+    short = replace(endpoint_probe.MANNER, answer_seconds=0.2)
+    monkeypatch.setattr(endpoint_probe, "MANNER", short)
+
+
+def at(controller: OddController) -> EndpointProbe:
+    return EndpointProbe(("web/nginx", 80, controller.endpoint), tls=False, hostname=HOST, in_turn=False)
+
+
+@pytest.mark.parametrize("demands", [True, False], ids=["demands it", "rejects it"])
+@pytest.mark.parametrize("application", list(Application), ids=lambda one: one.name)
+async def test_the_application_behind_the_name_does_not_matter(application: Application, demands: bool) -> None:
+    async with running({HOST: application}, demands=demands) as controller:
+        found = await probe_endpoint(at(controller))
+    assert found.mode is (HeaderMode.REQUIRES if demands else HeaderMode.REJECTS)
+
+
+async def test_a_working_application_is_the_only_one_that_is_asked() -> None:
+    async with running({HOST: A.WELL}) as controller:
+        found = await probe_endpoint(at(controller))
+    assert found.versions == ("v1",)
+    assert UNSERVED not in controller.asked
+
+
+async def test_a_controller_that_answers_nobody_is_unclear() -> None:
+    async with running({HOST: A.HANGS, UNSERVED: A.HANGS}) as controller:
+        found = await probe_endpoint(at(controller))
+    assert found.mode in {HeaderMode.SILENT, HeaderMode.UNKNOWN}
+
+
+async def test_where_nobody_listens_nothing_else_is_tried() -> None:
+    async with running({}) as controller:
+        pass
+    assert (await probe_endpoint(at(controller))).mode is HeaderMode.DEAD
