@@ -215,7 +215,7 @@ def test_a_status_that_becomes_a_hostname_and_an_address_again(stage: Stage, run
         stage.set_status(INGRESS, named("lb.example.net"))
         let_go(stage, seconds=PARTING.total_seconds() + SOON)
         # kube-proxy has no rule for the public address any more; the world outside of this network is not there.
-        assert "hostname" in evidence(stage)
+        stage.eventually("the evidence", lambda: "hostname" in evidence(stage), seconds=30)
         stage.set_status(NGINX, vip(BALANCER))
         stage.set_status(INGRESS, vip(BALANCER))
         steered(stage, seconds=SOON)
