@@ -23,6 +23,7 @@ from dnsproxy.operate.decide.route_faults import Backend, find_route_faults
 from dnsproxy.operate.observe.observation import Observation, Places
 from dnsproxy.operate.probe.probing_tasks import ProbingTasks
 from dnsproxy.operate.report import event_reasons
+from dnsproxy.operate.report.lasting import Stopped, note_stopped
 from dnsproxy.operate.report.rows import route_rows, subject_rows
 from dnsproxy.operate.report.steering_status import SteeringStatus
 from dnsproxy.operate.write.lease_keeper import LeaseKeeper
@@ -33,8 +34,6 @@ from sidecar.values.text import one_line
 
 TICK: Final = 1.0
 """Seconds, at most, until the loop looks what is due."""
-PATIENCE: Final = 15.0
-"""Seconds for which something may be missing before it is reported: a new class is probed, a pod starts."""
 GATHER: Final = 0.05
 """Seconds for which changes are gathered: a rollout changes many objects at once."""
 
@@ -54,8 +53,7 @@ class Steering:
         self._observation = Observation(client, places, self._on_change)
         self._wake = trio.Event()
         self._led = False
-        self._stopped: dict[Subject, tuple[str, float, bool]] = {}
-        """By subject: what is in the way of its decision, since when, and whether it was reported."""
+        self._stopped: dict[Subject, Stopped] = {}
         self._route_faults: dict[str, tuple[str, ...]] = {}
 
     async def run(self) -> NoReturn:
@@ -95,7 +93,8 @@ class Steering:
         if now >= self._lease.state.other_until + INTERVAL:
             # The replica before may have probed until a moment ago.
             probing.start_due(facts, decisions)
-        self._report(decisions, wanted, faults)
+        self._report_stopped(decisions, wanted, complete=facts.complete)
+        self._report_route_faults(faults)
         self._report_written(await self._writer.write(wanted.changes, now=now), decisions)
 
     def _find_route_faults(self) -> dict[str, tuple[str, ...]]:
@@ -122,32 +121,29 @@ class Steering:
             missing=self._observation.missing,
         )
 
-    def _report(self, decisions: Iterable[Decision], wanted: Plan, faults: dict[str, tuple[str, ...]]) -> None:
-        """Log and create Events for what stops a decision, once for each reason."""
-        stopped = dict(wanted.faults)
+    def _report_stopped(self, decisions: tuple[Decision, ...], wanted: Plan, *, complete: bool) -> None:
+        """Log and create Events for what stops a decision, once it has lasted."""
+        unplanned = dict(wanted.faults)
+        unwritten = {
+            one.subject: unplanned.get(one.subject, "") or self._writer.faults.get(service_name(one.subject), "")
+            for one in decisions
+        }
+        reasons = {one.subject: unwritten[one.subject] or (one.evidence[-1] if one.waits else "") for one in decisions}
+        self._stopped, to_report = note_stopped(self._stopped, reasons, complete=complete, now=trio.current_time())
         for one in decisions:
-            self._report_stopped(
-                one, stopped.get(one.subject, "") or self._writer.faults.get(service_name(one.subject), "")
-            )
+            if one.subject in to_report:
+                reason = event_reasons.NOT_WRITTEN if unwritten[one.subject] else event_reasons.UNDECIDED
+                text = unwritten[one.subject] or "; ".join(one.evidence)
+                log.warning(reason.name, subject=str(one.subject), cause=one_line(text))
+                self._recorder.record(event_reasons.about_subject(one.subject), reason, text)
+
+    def _report_route_faults(self, faults: dict[str, tuple[str, ...]]) -> None:
+        """The same for route Services, at once."""
         for key, why_not in faults.items():
             if self._route_faults.get(key) != why_not:
                 log.warning("fault of a route Service", service=key, cause=one_line("; ".join(why_not)))
                 self._recorder.record(event_reasons.about_service(key), event_reasons.ROUTE_FAULT, "; ".join(why_not))
         self._route_faults = faults
-
-    def _report_stopped(self, one: Decision, unwritten: str) -> None:
-        """Log and create an Event for what is in the way of one decision, once it has lasted."""
-        why, now = unwritten or (one.evidence[-1] if one.waits else ""), trio.current_time()
-        before, since, reported = self._stopped.get(one.subject, ("", now, False))
-        if bool(before) != bool(why):
-            since, reported = now, False
-        if why and now - since >= PATIENCE and not (reported and before == why):
-            reason = event_reasons.NOT_WRITTEN if unwritten else event_reasons.UNDECIDED
-            text = unwritten or "; ".join(one.evidence)
-            log.warning(reason.name, subject=str(one.subject), cause=one_line(text))
-            self._recorder.record(event_reasons.about_subject(one.subject), reason, text)
-            reported = True
-        self._stopped[one.subject] = why, since, reported
 
     def _report_written(self, written: Iterable[Change], decisions: tuple[Decision, ...]) -> None:
         """Log and create Events for names that are answered otherwise from now on."""

@@ -22,9 +22,9 @@ from dnsproxy.operate.decide.listen_ports import COUNT, FIRST
 from dnsproxy.operate.decide.plan import Plan
 from dnsproxy.operate.probe.relay_handshake import MOST_PODS
 from dnsproxy.operate.report import event_reasons
+from dnsproxy.operate.report.lasting import PATIENCE
 from dnsproxy.operate.report.rows import subject_rows
 from dnsproxy.operate.report.steering_status import SteeringCollector, SteeringStatus
-from dnsproxy.operate.steering import PATIENCE
 from docs.build import HERE
 from sidecar.kubernetes import route_services
 from sidecar.kubernetes.events.event import Reason
