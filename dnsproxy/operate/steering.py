@@ -18,7 +18,6 @@ from dnsproxy.operate.decide.decisions import Decision, Verdict, decide
 from dnsproxy.operate.decide.facts import Facts, Subject
 from dnsproxy.operate.decide.names import service_name
 from dnsproxy.operate.decide.plan import Change, Patch, Plan, plan
-from dnsproxy.operate.decide.probing import INTERVAL
 from dnsproxy.operate.decide.route_faults import Backend, find_route_faults
 from dnsproxy.operate.observe.observation import Observation, Places
 from dnsproxy.operate.probe.probing_tasks import ProbingTasks
@@ -90,9 +89,7 @@ class Steering:
         if not leads or self._status.lists:
             return
         now = trio.current_time()
-        if now >= self._lease.state.other_until + INTERVAL:
-            # The replica before may have probed until a moment ago.
-            probing.start_due(facts, decisions)
+        probing.start_due(facts, decisions, others_until=self._lease.state.other_until)
         self._report_stopped(decisions, wanted, complete=facts.complete)
         self._report_route_faults(faults)
         self._report_written(await self._writer.write(wanted.changes, now=now), decisions)

@@ -15,7 +15,7 @@ from dnsproxy.doctor.facts.model import BalancerAddress, Port
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane
 from dnsproxy.install.report.steering_rows import rows_of_steering
-from dnsproxy.operate.decide import handshaking, leading, plan, probing
+from dnsproxy.operate.decide import handshaking, leading, plan, probing, turns
 from dnsproxy.operate.decide.decisions import FAILURES, Verdict, decide
 from dnsproxy.operate.decide.facts import Facts, Handshake, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.listen_ports import COUNT, FIRST
@@ -134,6 +134,8 @@ def test_every_annotation_is_told() -> None:
 NUMBERS: Final = [
     (f"from {FIRST} to {FIRST + COUNT - 1}", "ports of the relay"),
     (f"(up to {MOST_PODS})", "pods of the relay"),
+    (f"the {probing.MOST_PORTS} web ports", "ports of a Service"),
+    ({4: "At most four of its probes are under way, two of them in turn"}[turns.OF_ONE], "its probes"),
     (
         "after "
         + ", ".join(f"{one:g}" for one in handshaking.RETRIES[:-1])

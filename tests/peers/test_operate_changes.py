@@ -265,3 +265,35 @@ def test_operate_that_dies_leaves_everything_and_writes_nothing_when_it_is_back(
         visits.wait_for_more(50)
         assert visits.failed() == []
     assert stage.routes()[ROUTE] == before
+
+
+def test_a_rollout_right_after_a_restart_of_operate_loses_no_request(
+    stage: Stage, running: Running, controller: Controller, tmp_path: Path
+) -> None:
+    """The replica before may have probed a moment ago, so what it knew waits for its minute; a new pod does not."""
+    running.end("operate", politely=True)
+    polite = len(probes_at(controller))
+    running.start_operate()
+    stage.eventually("endpoints are read", lambda: "was not probed yet" in evidence(stage), seconds=10)
+    first, second = pod_at(FIRST), pod_at(SECOND)
+    with (
+        running_controller(stage.network, tmp_path / "second", SECOND, demands=False) as plain,
+        stage.visited(HOST) as visits,
+    ):
+        visits.wait_for_more(50)
+        assert len(probes_at(controller)) == polite
+        stage.put(second)
+        stage.eventually(
+            "both kinds", lambda: "80@" in annotation(stage.routes()[ROUTE], "endpoint-headers"), seconds=SOON
+        )
+        stage.eventually("requests at both", lambda: any(one["agent"] == "visitor" for one in plain.seen()))
+        stage.set_ready(first, ready=False)
+        stage.remove(first)
+        let_go(stage, seconds=PARTING.total_seconds() + SOON)
+        visits.wait_for_more(100)
+        assert visits.failed() == []
+
+
+def probes_at(controller: Controller) -> list[Object]:
+    """Those of port 80; over TLS nothing is logged."""
+    return [one for one in controller.seen() if one["agent"] == "switchback-operate"]

@@ -1,14 +1,14 @@
 """Which replica probes and writes: the holder of a Lease, as in client-go's leader election.
 
 The law: at most one holder, as far as clocks advance alike: another one takes the Lease only after it has seen no
-renewal for DURATION, on its own clock. A holder that could not renew for less than that stops first. The times in the
-Lease are never compared with a clock of another machine.
+renewal for DURATION, on its own clock. A holder that could not renew for less than that stops first. The time in the
+Lease is of another machine's clock: only whether to probe again soon goes by it, never who holds the Lease.
 https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/lease-v1/
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
 from typing import Final
@@ -29,6 +29,8 @@ class SeenLease:
     """The identity of its holder; empty if it was given back."""
     version: str = ""
     """Its resourceVersion; empty if there is no Lease."""
+    age: float = field(default=0.0, compare=False)
+    """Seconds since its renewTime; 0 if that is not known, or in the future."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Leading:
     renewed: float = -inf
     """When this replica last wrote the Lease."""
     other_until: float = -inf
-    """Until when another replica may have probed: when a Lease that was not ours was last seen to change."""
+    """Until when another replica may have probed: when a Lease that was not ours last changed, as far as is known."""
 
 
 class LeaseStep(Enum):
@@ -57,8 +59,11 @@ def after_look(state: Leading, seen: SeenLease, *, identity: str, now: float) ->
     """The state after the Lease was read."""
     if seen.version == state.seen.version:
         return Leading(seen, state.since, state.renewed, state.other_until)
-    is_other = bool(seen.version) and seen.holder != identity
-    return Leading(seen, now, state.renewed, now if is_other else state.other_until)
+    if not seen.version or seen.holder == identity:
+        return Leading(seen, now, state.renewed, state.other_until)
+    # At the first look it may be hours old; later it has changed since the look before.
+    age = min(seen.age, RENEW) if state.seen.version else seen.age
+    return Leading(seen, now, state.renewed, now - age)
 
 
 def after_write(state: Leading, seen: SeenLease, *, now: float) -> Leading:

@@ -3,21 +3,22 @@
 The law: only endpoints of LoadBalancer Services behind subjects that have hostnames here. An endpoint that was never
 probed is probed at once; after that, each port of a Service once a minute, spread over it, one endpoint in turn. If an
 endpoint reacts otherwise than before, or a relay's handshake fails, the settings have changed: all are probed again, at
-once, and after a reaction once more after SETTLE.
+once, and after a reaction once more after SETTLE. What another replica may have probed waits for its minute, unless the
+port has something new. One that comes back may be another pod: it is probed at once, but not a third time in a minute.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from types import MappingProxyType
 from typing import Final
 
 from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.short_circuit import Answer, short_circuit
-from dnsproxy.doctor.judge.web_ports import web_ports
+from dnsproxy.doctor.judge.web_ports import WebPort, web_ports
 from dnsproxy.operate.decide.controllers import followed_controllers
 from dnsproxy.operate.decide.facts import Facts, Place, ServiceFacts
 from sidecar.values.endpoints import Endpoint
@@ -31,8 +32,8 @@ SETTLE: Final = 10.0
 NONE: Final[Mapping[str, float]] = MappingProxyType({})
 MOST_AT_ONCE: Final = 8
 """Endpoints of one port that are probed together: a controller may have a pod on each of a thousand nodes."""
-
-
+MOST_PORTS: Final = 16
+"""Web ports of one Service that are probed, those with the lowest numbers: somebody may declare hundreds."""
 UNSERVED: Final = "switchback-operate.invalid"
 """A hostname that no application has (RFC 6761, section 6.4): a controller answers a request for it by itself."""
 MOST_NAMES: Final = 3
@@ -53,6 +54,12 @@ class LastProbe:
     """Whether it was the regular one of its minute, and not one that was made at once."""
     changed: bool = False
     """Whether it reacted otherwise than in the probe before."""
+    inherited: bool = False
+    """Whether another replica may have made it: what it showed is not known here."""
+    gone: bool = False
+    """Whether the endpoint was not there since: then it may be another pod now."""
+    earlier: float = -inf
+    """When the probe before it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +78,25 @@ def due_probes(
     """The endpoints that may be probed now, in a stable order; `suspected`: when Services failed that had worked."""
     due: list[EndpointProbe] = []
     for service, hostname in _probed_services(facts):
-        for port, tls in web_ports(service.service.ports):
+        for port, tls in _probed_ports(service):
             places, in_turn = _due_places(service, port, last, now, suspected.get(service.key, -inf))
             due += [EndpointProbe(place, tls, hostname, in_turn) for place in places]
     return tuple(due)
+
+
+def still_known(last: Mapping[Place, LastProbe], facts: Facts, *, now: float) -> dict[Place, LastProbe]:
+    """The last probes, each of a place that is gone for INTERVAL: one that comes and goes is not new each time."""
+    ready = {place for service in facts.services.values() for place in places_of(service, leaving=False)}
+    there = {place for service in facts.services.values() for place in places_of(service)}
+    marked = {place: one if place in ready else replace(one, gone=True) for place, one in last.items()}
+    return {place: one for place, one in marked.items() if place in there or now < one.at + INTERVAL}
+
+
+def places_of(service: ServiceFacts, *, leaving: bool = True) -> Iterator[Place]:
+    """Every endpoint of each port; without `leaving`, those that get new connections."""
+    for found in (service.endpoints or {}, service.leaving if leaving else {}):
+        for port, endpoints in found.items():
+            yield from ((service.key, port, one) for one in endpoints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +119,8 @@ def due_balancers(facts: Facts, last: Mapping[str, float], *, now: float) -> tup
         short = short_circuit(service.service, facts.plane)
         waits = service.key in last and now < last[service.key] + INTERVAL
         if short.state is Answer.UNKNOWN and short.addresses and not waits:
-            ports = tuple(
-                (Endpoint(normalize_address(short.addresses[0]), port), tls)
-                for port, tls in web_ports(service.service.ports)
-            )
+            address = normalize_address(short.addresses[0])
+            ports = tuple((Endpoint(address, port), tls) for port, tls in _probed_ports(service))
             due.append(BalancerProbe(service.key, ports, hostname))
     return tuple(due)
 
@@ -114,6 +134,10 @@ def _probed_services(facts: Facts) -> list[tuple[ServiceFacts, str]]:
     return [found[key] for key in sorted(found)]
 
 
+def _probed_ports(service: ServiceFacts) -> list[WebPort]:
+    return sorted(web_ports(service.service.ports))[:MOST_PORTS]
+
+
 def _due_places(
     service: ServiceFacts, port: int, last: Mapping[Place, LastProbe], now: float, suspected: float
 ) -> tuple[list[Place], bool]:
@@ -122,15 +146,27 @@ def _due_places(
     known = {place: last[place] for place in places if place in last}
     changed = max((one.at for one in known.values() if one.changed and one.in_turn), default=-inf)
     wanted = max(changed + SETTLE if now >= changed + SETTLE else changed, suspected)
-    fresh = [one for one in places if one not in known or known[one].at < wanted]
+    fresh = [one for one in places if one not in known or known[one].at < wanted or _is_over(known[one], now)]
+    if any(one not in known or not known[one].inherited for one in places):
+        # What a new one shows decides only beside the others; the relay still uses one that leaves.
+        leaving = [(service.key, port, one) for one in sorted(service.leaving.get(port, ()), key=str)]
+        fresh += [one for one in (*places, *leaving) if one not in fresh and one in last and last[one].inherited]
     if fresh:
         return fresh[:MOST_AT_ONCE], False
-    if not known:
+    regular = {place: one for place, one in known.items() if not one.gone}
+    if not regular:
         return [], False
     latest = max(known.values(), key=lambda one: one.at)
     if now < latest.at + gap(f"{service.key}:{port}", in_turn=latest.in_turn):
         return [], False
-    return [min(known, key=lambda place: (known[place].at, str(place)))], True
+    return [min(regular, key=lambda place: (regular[place].at, str(place)))], True
+
+
+def _is_over(last: LastProbe, now: float) -> bool:
+    """Whether a place need not wait any longer that is not known here, or that came back."""
+    if last.inherited:
+        return now >= last.at + INTERVAL
+    return last.gone and now >= last.earlier + INTERVAL
 
 
 def gap(key: str, *, in_turn: bool) -> float:

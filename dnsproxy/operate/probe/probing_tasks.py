@@ -1,12 +1,13 @@
 """The probes and handshakes under way, and what the last ones showed.
 
-The law: each runs alone in a task of the nursery, at most TOGETHER at once, and ends within its deadlines. The times
-and results of what is gone are forgotten. One that was cut off counts as not made.
+The law: each runs alone in a task of the nursery and ends within its deadlines. One starts only if it runs at once
+(turns.py); the others stay due, so no task ever waits. The times and results of what is gone are forgotten, those of an
+endpoint after a minute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import inf
 from typing import Final
@@ -28,12 +29,27 @@ from dnsproxy.operate.decide.handshaking import (
     note_headers,
     still_count,
 )
-from dnsproxy.operate.decide.probing import BalancerProbe, EndpointProbe, LastProbe, due_balancers, due_probes
+from dnsproxy.operate.decide.inheritance import (
+    FirstSights,
+    inherited_balancers,
+    inherited_handshakes,
+    inherited_probes,
+    note_places,
+)
+from dnsproxy.operate.decide.probing import (
+    BalancerProbe,
+    EndpointProbe,
+    LastProbe,
+    due_balancers,
+    due_probes,
+    places_of,
+    still_known,
+)
+from dnsproxy.operate.decide.turns import choose_balancers, choose_handshakes, choose_probes
 from dnsproxy.operate.probe.endpoint_probe import probe_endpoint, reach_balancer
 from dnsproxy.operate.probe.relay_handshake import shake_hands
 from dnsproxy.operate.report.steering_status import SteeringStatus
 
-TOGETHER: Final = 16
 _CLEAR: Final = frozenset([HeaderMode.REQUIRES, HeaderMode.ACCEPTS, HeaderMode.REJECTS])
 
 log = structlog.get_logger("dnsproxy.operate")
@@ -46,12 +62,17 @@ class ProbingTasks:
         self._nursery = nursery
         self._status = status
         self._on_change = on_change
-        self._limiter = trio.CapacityLimiter(TOGETHER)
         self._probed: dict[Place, Probed] = {}
         self._last: dict[Place, LastProbe] = {}
         self._handshakes: dict[Subject, Handshake] = {}
         self._last_handshakes: dict[Subject, LastHandshake] = {}
-        self._shaking: set[Subject] = set()
+        self._probing: dict[Place, bool] = {}
+        """The probes under way, and whether each is in turn."""
+        self._reaching: set[str] = set()
+        """The Services whose load balancers are being dialled."""
+        self._shaking: dict[Subject, str] = {}
+        """The backends of the handshakes under way."""
+        self._first_sights = FirstSights()
         self._headers: dict[Subject, HeadersSince] = {}
         self._balancers: dict[str, bool] = {}
         self._last_balancers: dict[str, float] = {}
@@ -62,24 +83,24 @@ class ProbingTasks:
 
     def known(self, facts: Facts) -> Facts:
         """The facts with what was seen of their endpoints and relays."""
-        places = {
-            (key, port, endpoint)
-            for key, one in facts.services.items()
-            for port, found in (*(one.endpoints or {}).items(), *one.leaving.items())
-            for endpoint in found
-        }
-        self._probed = {place: one for place, one in self._probed.items() if place in places}
-        self._last = {place: one for place, one in self._last.items() if place in places}
+        now = trio.current_time()
+        self._first_sights = note_places(self._first_sights, facts, now=now)
+        self._headers = note_headers(self._headers, facts, now=now)
+        self._last = still_known(self._last, facts, now=now)
+        there = {place for one in facts.services.values() for place in places_of(one)}
+        self._probed = {place: one for place, one in self._probed.items() if place in there or place in self._last}
         self._suspected = {key: at for key, at in self._suspected.items() if key in facts.services}
+        self._balancers = {key: one for key, one in self._balancers.items() if key in facts.services}
+        self._last_balancers = {key: at for key, at in self._last_balancers.items() if key in facts.services}
         self._handshakes = still_count(self._handshakes, facts)
         self._last_handshakes = still_count(self._last_handshakes, facts)
         if facts.relay_endpoints != self._relay:
-            self._relay, self._relay_since = facts.relay_endpoints, trio.current_time()
+            self._relay, self._relay_since = facts.relay_endpoints, now
         return replace(
             facts,
             probes=dict(self._probed),
             handshakes=dict(self._handshakes),
-            balancers={key: one for key, one in self._balancers.items() if key in facts.services},
+            balancers=dict(self._balancers),
         )
 
     def forget(self) -> None:
@@ -92,44 +113,57 @@ class ProbingTasks:
         self._last_balancers.clear()
         self._suspected.clear()
 
-    def start_due(self, facts: Facts, decisions: tuple[Decision, ...]) -> None:
-        """Start every probe and handshake that is due."""
+    def start_due(self, facts: Facts, decisions: tuple[Decision, ...], *, others_until: float = -inf) -> None:
+        """Start what is due and may run now; `others_until`: until when another replica may have probed."""
         now = trio.current_time()
-        for probe in due_probes(facts, self._last, now=now, suspected=self._suspected):
+        last = {**inherited_probes(self._first_sights, until=others_until), **self._last}
+        for probe in choose_probes(due_probes(facts, last, now=now, suspected=self._suspected), last, self._probing):
+            earlier = self._last[probe.place].at if probe.place in self._last else -inf
             # At once, so that it is not due again while it is under way.
-            self._last[probe.place] = LastProbe(now, probe.in_turn)
-            self._nursery.start_soon(self._probe, probe, now)
-        for balancer in due_balancers(facts, self._last_balancers, now=now):
-            self._last_balancers[balancer.service] = now
-            self._nursery.start_soon(self._reach, balancer)
-        self._headers = note_headers(self._headers, facts, now=now)
-        due = due_handshakes(
-            facts, decisions, self._last_handshakes, now=now, relay_since=self._relay_since, headers=self._headers
-        )
-        for handshake in due:
-            if handshake.subject not in self._shaking:
-                self._shaking.add(handshake.subject)
-                every_pod = is_first(handshake, facts)
-                self._nursery.start_soon(self._shake, handshake, facts.relay_endpoints, every_pod)
+            last[probe.place] = self._last[probe.place] = LastProbe(now, probe.in_turn, earlier=earlier)
+            self._probing[probe.place] = probe.in_turn
+            self._nursery.start_soon(self._probe, probe)
+        self._start_balancers(facts, {**inherited_balancers(last), **self._last_balancers}, now)
+        handshakes = inherited_handshakes(facts, self._headers, until=others_until, now=now)
+        self._start_handshakes(facts, decisions, {**handshakes, **self._last_handshakes}, now)
 
-    async def _probe(self, wanted: EndpointProbe, begun: float) -> None:
-        async with self._limiter:
+    def _start_balancers(self, facts: Facts, last: Mapping[str, float], now: float) -> None:
+        for balancer in choose_balancers(due_balancers(facts, last, now=now), last, self._reaching):
+            self._last_balancers[balancer.service] = now
+            self._reaching.add(balancer.service)
+            self._nursery.start_soon(self._reach, balancer)
+
+    def _start_handshakes(
+        self, facts: Facts, decisions: tuple[Decision, ...], last: Mapping[Subject, LastHandshake], now: float
+    ) -> None:
+        due = due_handshakes(facts, decisions, last, now=now, relay_since=self._relay_since, headers=self._headers)
+        for handshake in choose_handshakes(due, last, self._shaking):
+            self._shaking[handshake.subject] = handshake.relay_to
+            every_pod = is_first(handshake, facts)
+            self._nursery.start_soon(self._shake, handshake, facts.relay_endpoints, every_pod)
+
+    async def _probe(self, wanted: EndpointProbe) -> None:
+        try:
             found = await probe_endpoint(wanted)
+        finally:
+            del self._probing[wanted.place]
         self._status.probes[found.mode] += 1
         before = self._probed.get(wanted.place)
         changed = before is not None and {before.mode, found.mode} <= _CLEAR and before.mode is not found.mode
         if wanted.place in self._last:
             self._probed[wanted.place] = found
-            self._last[wanted.place] = LastProbe(begun, wanted.in_turn, changed)
+            self._last[wanted.place] = replace(self._last[wanted.place], changed=changed)
         if before is None or before.mode is not found.mode:
             key, port, endpoint = wanted.place
             log.info("probed", service=key, port=port, endpoint=str(endpoint), mode=found.mode.value, seen=found.detail)
-        if before != found or changed:
-            self._on_change()
+        # Always: another one may be due that had no room.
+        self._on_change()
 
     async def _reach(self, wanted: BalancerProbe) -> None:
-        async with self._limiter:
+        try:
             reached = await reach_balancer(wanted)
+        finally:
+            self._reaching.discard(wanted.service)
         if self._balancers.get(wanted.service) is not reached:
             log.info("load balancer dialled", service=wanted.service, answered=reached)
             self._balancers[wanted.service] = reached
@@ -137,10 +171,9 @@ class ProbingTasks:
 
     async def _shake(self, wanted: RelayHandshake, pods: tuple[str, ...], every_pod: bool) -> None:
         try:
-            async with self._limiter:
-                answered = await shake_hands(wanted, pods, every_pod=every_pod)
+            answered = await shake_hands(wanted, pods, every_pod=every_pod)
         finally:
-            self._shaking.discard(wanted.subject)
+            del self._shaking[wanted.subject]
         self._status.handshakes[answered.succeeded] += 1
         before = through(
             self._handshakes.get(wanted.subject),

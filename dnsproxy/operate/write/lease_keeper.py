@@ -43,6 +43,7 @@ log = structlog.get_logger("dnsproxy.operate")
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     holder_identity: str | None = None
+    renew_time: str | None = None
 
 
 class _Lease(msgspec.Struct, frozen=True):
@@ -147,4 +148,13 @@ def _read(body: bytes) -> SeenLease:
         lease = msgspec.json.decode(body, type=_Lease)
     except FAULTS as error:
         raise Garbled(f"the Lease cannot be read: {error}") from error
-    return SeenLease((lease.spec.holder_identity if lease.spec else "") or "", lease.metadata.resource_version)
+    spec = lease.spec or _Spec()
+    return SeenLease(spec.holder_identity or "", lease.metadata.resource_version, _age(spec.renew_time or ""))
+
+
+def _age(renewed: str) -> float:
+    """As SeenLease.age."""
+    try:
+        return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(renewed)).total_seconds())
+    except (ValueError, TypeError):
+        return 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -11,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from dnsproxy.operate.decide.leading import (
     DURATION,
     GIVE_UP,
+    RENEW,
     Leading,
     LeaseStep,
     SeenLease,
@@ -56,6 +58,23 @@ def test_a_lease_of_an_earlier_process_shows_that_it_may_have_probed() -> None:
     fresh = after_write(look(Leading(), "", "", 100), SeenLease("me", "1"), now=100)
     assert fresh.other_until == Leading().other_until
     assert look(fresh, "me", "2", 104).other_until == Leading().other_until
+
+
+@pytest.mark.parametrize(
+    ("version", "age", "until"),
+    [
+        pytest.param("", 300.0, -200.0, id="nobody has led for minutes"),
+        pytest.param("", 2.0, 98.0, id="given back by the process before"),
+        pytest.param("6", 2.0, 98.0, id="seen to change since the look before"),
+        pytest.param("6", 300.0, 100 - RENEW, id="seen to change, by a clock that is behind"),
+    ],
+)
+def test_the_age_of_a_lease_shows_how_long_ago_another_replica_may_have_probed(
+    version: str, age: float, until: float
+) -> None:
+    before = look(Leading(), "you", version, 96)
+    seen = SeenLease("", "7", age)
+    assert after_look(before, seen, identity="me", now=100).other_until == until
 
 
 def test_a_deleted_lease_ends_the_leading_until_it_is_written_again() -> None:

@@ -9,9 +9,22 @@ from itertools import pairwise
 import pytest
 
 from dnsproxy.doctor.facts.model import Port
+from dnsproxy.operate.decide.decisions import UNKNOWN_PLANE
 from dnsproxy.operate.decide.facts import Facts, Place, ServiceFacts, SubjectFacts
-from dnsproxy.operate.decide.probing import INTERVAL, MOST_AT_ONCE, SETTLE, SPREAD, LastProbe, due_probes, gap
-from tests.dnsproxy.operate.decide.cluster import CLASS, KEY, SERVICE, cluster, endpoints_of, service
+from dnsproxy.operate.decide.probing import (
+    INTERVAL,
+    MOST_AT_ONCE,
+    MOST_PORTS,
+    SETTLE,
+    SPREAD,
+    LastProbe,
+    due_balancers,
+    due_probes,
+    gap,
+    still_known,
+)
+from sidecar.values.endpoints import Endpoint
+from tests.dnsproxy.operate.decide.cluster import CLASS, KEY, PROXY, SERVICE, cluster, endpoints_of, service
 
 PODS = [f"10.0.1.{number}" for number in range(20)]
 
@@ -108,3 +121,84 @@ def test_nothing_else_is_ever_probed(one: SubjectFacts, found: ServiceFacts) -> 
 def test_a_probe_asks_for_a_name_of_the_subject() -> None:
     asked = {(one.place[1], one.tls, one.hostname) for one in due_probes(cluster(), {}, now=0)}
     assert asked == {(80, False, "app.example.org"), (443, True, "app.example.org")}
+
+
+def test_only_the_lowest_web_ports_of_a_service_are_probed_and_dialled() -> None:
+    ports = tuple(Port(10000 + number, f"http-{number}") for number in reversed(range(100)))
+    many = cluster(CLASS, service(ports=ports, points=PROXY), plane=UNKNOWN_PLANE)
+    lowest = [10000 + number for number in range(MOST_PORTS)]
+    assert sorted({one.place[1] for one in due_probes(many, {}, now=0)}) == lowest
+    assert [[endpoint.port for endpoint, _ in one.ports] for one in due_balancers(many, {}, now=0)] == [lowest]
+
+
+FIRST, SECOND = (Endpoint(host, 8443) for host in ("10.0.0.1", "10.0.0.2"))
+PLACE = (KEY, 443, SECOND)
+
+
+def tls_at(*endpoints: Endpoint, leaving: tuple[Endpoint, ...] = ()) -> Facts:
+    found = service(ports=(Port(443, "https"),), endpoints={443: endpoints})
+    return cluster(CLASS, replace(found, leaving={443: leaving}))
+
+
+def inherited(*endpoints: Endpoint, at: float = 0.0) -> dict[Place, LastProbe]:
+    return {(KEY, 443, one): LastProbe(at, inherited=True) for one in endpoints}
+
+
+def asked(facts: Facts, last: dict[Place, LastProbe], *, now: float) -> list[Endpoint]:
+    return [one.place[2] for one in due_probes(facts, last, now=now)]
+
+
+def test_what_another_replica_may_have_probed_waits_for_its_minute_and_then_all_of_it_is_probed() -> None:
+    last = inherited(FIRST, SECOND)
+    assert asked(tls_at(FIRST, SECOND), last, now=INTERVAL - 1) == []
+    assert asked(tls_at(FIRST, SECOND), last, now=INTERVAL) == [FIRST, SECOND]
+
+
+def test_a_new_endpoint_is_probed_at_once_and_those_of_its_port_that_are_not_known_here_with_it() -> None:
+    last = inherited(FIRST)
+    assert asked(tls_at(FIRST, SECOND), last, now=1) == [SECOND, FIRST]
+    last[PLACE] = LastProbe(1, in_turn=False)
+    assert asked(tls_at(FIRST, SECOND), last, now=1.5) == [FIRST]
+    last |= {(KEY, 443, FIRST): LastProbe(2, in_turn=False)}
+    assert asked(tls_at(FIRST, SECOND), last, now=2.5) == []
+
+
+def test_beside_a_new_endpoint_one_that_leaves_and_is_not_known_here_is_probed_too() -> None:
+    last = inherited(FIRST)
+    assert asked(tls_at(leaving=(FIRST,)), last, now=1) == []
+    assert asked(tls_at(SECOND, leaving=(FIRST,)), last, now=1) == [SECOND, FIRST]
+    assert asked(tls_at(SECOND, leaving=(FIRST,)), {}, now=1) == [SECOND]
+
+
+def test_a_pod_whose_readiness_flaps_is_probed_at_most_twice_in_a_minute() -> None:
+    last: dict[Place, LastProbe] = {}
+    made: list[int] = []
+    for now in range(600):
+        facts = tls_at(FIRST, SECOND) if now // 5 % 2 == 0 else tls_at(FIRST)
+        last = still_known(last, facts, now=now)
+        for one in due_probes(facts, last, now=now):
+            earlier = last[one.place].at if one.place in last else float("-inf")
+            last[one.place] = LastProbe(now, one.in_turn, earlier=earlier)
+            made += [now] if one.place == PLACE else []
+    assert made[:2] == [0, 10]
+    assert all(later - first >= INTERVAL for first, later in zip(made, made[2:], strict=False))
+
+
+def test_a_place_that_comes_back_for_the_first_time_is_probed_at_once_as_it_may_be_another_pod() -> None:
+    last = still_known({PLACE: LastProbe(100.0, earlier=40.0)}, tls_at(), now=105.0)
+    assert last[PLACE].gone
+    assert asked(tls_at(SECOND), last, now=106.0) == [SECOND]
+
+
+@pytest.mark.parametrize(
+    ("facts", "now", "stays"),
+    [
+        pytest.param(tls_at(SECOND), 500.0, True, id="it is there"),
+        pytest.param(tls_at(leaving=(SECOND,)), 500.0, True, id="it leaves"),
+        pytest.param(tls_at(), 159.0, True, id="gone, and probed within a minute"),
+        pytest.param(tls_at(), 160.0, False, id="gone, and probed a minute ago"),
+        pytest.param(cluster(CLASS, replace(SERVICE, endpoints=None)), 160.0, False, id="not read any more"),
+    ],
+)
+def test_the_last_probe_of_a_place_that_is_gone_is_known_for_a_minute(facts: Facts, now: float, stays: bool) -> None:
+    assert (PLACE in still_known({PLACE: LastProbe(100.0)}, facts, now=now)) is stays

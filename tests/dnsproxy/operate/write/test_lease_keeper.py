@@ -123,6 +123,32 @@ async def test_a_leader_without_the_api_server_stops_before_another_may_follow(
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize(
+    ("renewed", "age"),
+    [
+        pytest.param({"renewTime": "2020-01-02T03:04:05.000000Z"}, True, id="years ago"),
+        pytest.param({"renewTime": "2999-01-02T03:04:05.000000Z"}, False, id="by a clock that is ahead"),
+        pytest.param({"renewTime": "2020-01-02T03:04:05"}, False, id="no time zone"),
+        pytest.param({"renewTime": "yesterday"}, False, id="garbage"),
+        pytest.param({}, False, id="no time"),
+    ],
+)
+async def test_the_age_of_a_lease_is_known_where_its_time_can_be_read(
+    renewed: dict[str, str],
+    age: bool,
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001
+) -> None:
+    server = Server(lease={"metadata": {"name": "x", "resourceVersion": "0"}, "spec": renewed}, version=7)
+    async with client_of(server) as client, trio.open_nursery() as nursery:
+        keeper = LeaseKeeper(client, "switchback", identity="a")
+        nursery.start_soon(keeper.run)
+        await trio.sleep(1)
+        assert keeper.leads
+        assert (keeper.state.other_until < trio.current_time() - 3600) is age
+        assert keeper.state.other_until <= trio.current_time()
+        nursery.cancel_scope.cancel()
+
+
 async def test_garbage_is_no_lease(autojump_clock: trio.testing.MockClock) -> None:  # noqa: ARG001
     server = Server(lease={"metadata": {"name": 7}, "spec": []})
     async with client_of(server) as client, trio.open_nursery() as nursery:
