@@ -1,7 +1,7 @@
 """Port headers: which header each port of a controller's Service takes, from the probes of its endpoints.
 
-The law: what a probe showed counts for the endpoint that was probed. A port demands the header if one endpoint does. A
-port that nobody can probe, or whose probe was unclear, gets what pods have had so far: no header, or that of its route.
+The law: what a probe showed counts for the endpoint that was probed. A port demands the header if one endpoint does.
+What was not probed yet, or whose probe was unclear, gets what it has had so far: no header, or that of its route.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.web_ports import is_tls
 from dnsproxy.operate.decide.facts import Facts, Probed, Route, ServiceFacts
-from sidecar.kubernetes.route_services import EndpointHeaders, PortHeaders, parse_headers
+from sidecar.kubernetes.route_services import EndpointHeaders, PortHeaders, parse_endpoint_headers, parse_headers
 from sidecar.values.endpoints import Endpoint
 
 NO_HEADER: Final = "none"
@@ -49,8 +49,9 @@ class PortState:
 def port_states(service: ServiceFacts, facts: Facts, *, last: Route | None) -> tuple[PortState, ...]:
     """All TCP ports of a Service; `last` is the route that we wrote for it."""
     before = _headers_before(service, last)
+    exceptions = _exceptions_before(last) if before else {}
     return tuple(
-        _judge(service, port.port, is_tls(port), facts, before=before.get(port.port))
+        _judge(service, port.port, is_tls(port), facts, before=before.get(port.port), exceptions=exceptions)
         for port in sorted(service.service.ports, key=lambda one: one.port)
     )
 
@@ -75,23 +76,42 @@ def _headers_before(service: ServiceFacts, last: Route | None) -> dict[int, str]
     return {one.port: headers.of(one.port) for one in last.ports}
 
 
-def _judge(service: ServiceFacts, port: int, tls: bool | None, facts: Facts, *, before: str | None) -> PortState:
+def _exceptions_before(last: Route | None) -> EndpointHeaders:
+    try:
+        return parse_endpoint_headers(last.endpoint_headers) if last is not None else {}
+    except ValueError:
+        return {}
+
+
+def _judge(
+    service: ServiceFacts,
+    port: int,
+    tls: bool | None,
+    facts: Facts,
+    *,
+    before: str | None,
+    exceptions: EndpointHeaders,
+) -> PortState:
     if tls is None:
         return PortState(port, None, Demand.PLAIN, NO_HEADER, evidence=f"port {port} is no web port: relayed as it is")
     endpoints = (service.endpoints or {}).get(port, ())
     seen = _seen(service, port, endpoints, facts)
     # A relay uses a leaving endpoint while it holds back its successor.
     leaving = _seen(service, port, service.leaving.get(port, ()), facts)
-    demand = _demand([one.mode for one in seen.values()], complete=len(seen) == len(endpoints))
+    complete = len(seen) == len(endpoints)
+    demand = _demand([one.mode for one in seen.values()], complete=complete)
     if demand is Demand.CLOSED and before not in (None, NO_HEADER):
         # A container that starts again refuses connections for a moment.
         demand = Demand.UNKNOWN
-    header = _header(seen, before)
-    # An endpoint whose probe was unclear gets what the others get.
+    # A relay holds back a new pod while the others get a header: it is probed meanwhile.
+    header = _header(seen, before) if complete or before is None else before
     every = {**leaving, **seen}
+    # An endpoint whose probe was unclear gets what the others get.
     own = {place: found for place, one in every.items() if (found := _own_header(one, header)) is not None}
-    exceptions = _exceptions(own, header)
-    return PortState(port, tls, demand, header, exceptions, f"port {port} {_told(demand, endpoints, seen)}")
+    unprobed = (place for place in (*endpoints, *service.leaving.get(port, ())) if place not in every)
+    own |= {place: exceptions[port, place.host] for place in unprobed if (port, place.host) in exceptions}
+    evidence = f"port {port} {_told(demand, endpoints, seen)}"
+    return PortState(port, tls, demand, header, _exceptions(own, header), evidence)
 
 
 def _exceptions(own: Mapping[Endpoint, str], header: str) -> dict[str, str]:

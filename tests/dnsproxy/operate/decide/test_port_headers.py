@@ -108,6 +108,26 @@ def test_a_pod_that_leaves_keeps_its_own_header_and_has_no_say_in_the_demand(
     assert (found.demand, found.header, found.exceptions) == (demand, header, exceptions)
 
 
+def test_after_a_restart_what_was_not_probed_yet_gets_what_it_has_had() -> None:
+    """Two pods, the second an exception; the one that was probed shows nothing of the other one."""
+    route = route_of(headers="v1", endpoint_headers="443@10.0.0.2=none,443@10.0.0.9=none,80@10.0.0.1=v2")
+    fresh = state(None, None, last=route)
+    assert (fresh.demand, fresh.header, fresh.exceptions) == (Demand.UNKNOWN, "v1", {"10.0.0.2": "none"})
+    half = state(None, M.REJECTS, last=route)
+    assert (half.header, half.exceptions) == ("v1", {"10.0.0.2": "none"})
+    assert state(M.REJECTS, M.REJECTS, last=route).header == "none"
+    assert state(None, None, last=route_of(endpoint_headers="nonsense")).exceptions == {}
+    assert state(None, None, last=route_of(to="other/backend", endpoint_headers="443@10.0.0.2=none")).exceptions == {}
+
+
+def test_the_header_is_turned_on_once_every_pod_was_probed() -> None:
+    route = route_of(headers="v1,443=none")
+    half = state(M.REQUIRES, None, last=route)
+    assert (half.demand, half.header, half.exceptions) == (Demand.HEADER, "none", {"10.0.0.1": "v1"})
+    whole = state(M.REQUIRES, M.REJECTS, last=route)
+    assert (whole.header, whole.exceptions) == ("v1", {"10.0.0.2": "none"})
+
+
 def test_pods_at_one_address_that_disagree_have_no_exception() -> None:
     """Pods of a node's network have its address, and may listen at different ports for one port of the Service."""
     places = Endpoint("10.0.0.1", 8080), Endpoint("10.0.0.1", 8081), Endpoint("10.0.0.2", 8080)
