@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, collapse_addresses, ip_address, ip_network
 from typing import Final
 
+from dnsproxy.doctor.collect.data_plane_workloads import CALICO
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.structs import Node
 from dnsproxy.doctor.facts.model import Component
 from dnsproxy.doctor.judge.short_circuit import CILIUM, KUBE_PROXY
 
 MOST_NODES: Final = 50
-CALICO: Final = "calico"
 OWN_IPAM: Final = frozenset(["aws-node", "kube-ovn-cni", "ovnkube-node", "terway", "terway-eniip", "weave-net"])
 """DaemonSets of plugins that take no notice of the networks in the nodes' specs."""
 _OWN_NETWORKS: Final = {

@@ -1,8 +1,8 @@
 """Reads workloads: the programs of the data plane.
 
-The law: kube-proxy and CNI plugins are found by the names of their DaemonSets, their versions by the tags of the
-images. Only the settings that a judgement needs are kept; an absent key is absent, because a default is not guessed.
-Tested in tests/dnsproxy/doctor/collect/test_read_workloads.py.
+The law: kube-proxy and CNI plugins are found by their DaemonSets (data_plane_workloads.py), their versions by the tags
+of the images. Only the settings that a judgement needs are kept; an absent key is absent, because a default is not
+guessed. Tested in tests/dnsproxy/doctor/collect/test_read_workloads.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from dnsproxy.cluster_dns.image import parse_image
 from dnsproxy.cluster_dns.servers import pod_of
-from dnsproxy.doctor.collect.read_nodes import CALICO
+from dnsproxy.doctor.collect.data_plane_workloads import CALICO, data_plane_workloads
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.side_by_side import read_each
 from dnsproxy.doctor.collect.structs import FelixConfiguration
@@ -24,15 +24,6 @@ from sidecar.kubernetes.structs.workload import Container, Workload
 _MODE: Final = re.compile(r"^mode:\s*[\"']?(\w*)", re.MULTILINE)
 _CLUSTER_CIDR: Final = re.compile(r"^clusterCIDR:[ \t]*[\"']?([0-9A-Fa-f.:/,]+)", re.MULTILINE)
 _PROXY_LOAD_BALANCER_IPS: Final = re.compile(r"^\s*proxyLoadBalancerIPs:\s*(\w+)", re.MULTILINE)
-_NAMES: Final = {
-    "kube-proxy": KUBE_PROXY,
-    "cilium": CILIUM,
-    "anetd": CILIUM,
-    "antrea-agent": ANTREA,
-    "calico-node": CALICO,
-    "ovnkube-node": "ovn-kubernetes",
-    "kube-router": "kube-router",
-}
 CILIUM_CONFIG: Final = "cilium-config"
 _CONFIG_MAPS: Final = {
     KUBE_PROXY: "kube-proxy",
@@ -53,9 +44,8 @@ async def read_daemon_sets(reader: Reader) -> list[Workload] | None:
 
 
 async def read_components(reader: Reader, daemon_sets: Iterable[Workload]) -> tuple[Component, ...]:
-    """The programs that carry connections in this cluster."""
-    named = [(_NAMES[one.metadata.name], one) for one in daemon_sets if one.metadata.name in _NAMES]
-    found = await read_each(lambda one: _read_component(reader, *one), named)
+    """The programs that carry connections in this cluster, one of each name."""
+    found = await read_each(lambda one: _read_component(reader, *one), data_plane_workloads(daemon_sets))
     return tuple(sorted(found, key=lambda component: (component.name, component.workload)))
 
 

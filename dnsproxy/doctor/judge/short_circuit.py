@@ -24,6 +24,8 @@ CILIUM: Final = "cilium"
 ANTREA: Final = "antrea"
 OTHERS: Final = ("calico", "ovn-kubernetes", "kube-router")
 """Programs that may or may not honour ipMode."""
+SYSTEM_NAMESPACE: Final = "kube-system"
+"""Only owners create here; kube-proxy and most CNI plugins do."""
 
 IP_MODE_SINCE: Final = (1, 30, 0)
 """The first Kubernetes whose API server and kube-proxy know ipMode without a feature gate."""
@@ -90,7 +92,7 @@ class DataPlane:
 
 def data_plane(facts: Facts) -> DataPlane:
     """The data plane of this cluster."""
-    found = {component.name: component for component in facts.components}
+    found = _by_name(facts.components)
     cilium, antrea = found.get(CILIUM), found.get(ANTREA)
     if cilium is not None and _replaces_kube_proxy(cilium, found):
         return _cilium(cilium)
@@ -100,6 +102,12 @@ def data_plane(facts: Facts) -> DataPlane:
         if name in found and found[name].settings.get("service-proxy") == "true":
             return _other(found[name])
     return _kube_proxy(found.get(KUBE_PROXY), facts.server_version)
+
+
+def _by_name(components: Iterable[Component]) -> dict[str, Component]:
+    """One of each name: saved facts may have several, and that of another namespace may be a tenant's."""
+    ranked = sorted(components, key=lambda one: (f" {SYSTEM_NAMESPACE}/" not in one.workload, one.workload))
+    return {component.name: component for component in reversed(ranked)}
 
 
 def _replaces_kube_proxy(cilium: Component, found: dict[str, Component]) -> bool:

@@ -36,15 +36,38 @@ from tests.dnsproxy.doctor.collect.cluster_api import DAEMON_SETS, MAPS, Api, wo
         ({DAEMON_SETS: [workload("kube-router", args=["--run-service-proxy=true"])]},
          [("kube-router", "1", {"service-proxy": "true"})]),
         ({DAEMON_SETS: [workload("kube-proxy", image="kube-proxy@sha256:0")]}, [("kube-proxy", "", {})]),
-        ({DAEMON_SETS: [workload("fluentd"), {"metadata": {"name": "kube-proxy"}}]}, [("kube-proxy", "", {})]),
+        ({DAEMON_SETS: [workload("fluentd"), {"metadata": {"name": "kube-proxy", "namespace": "kube-system"}}]},
+         [("kube-proxy", "", {})]),
+        ({DAEMON_SETS: [{"metadata": {"name": "kube-proxy"}}]}, []),
         ({DAEMON_SETS: [{"metadata": {}}, {"metadata": {"name": 5}}]}, []),
         ({}, []),
     ],
-    ids=["cilium", "antrea", "calico ebpf", "calico", "kube-router", "digest", "without pods", "unreadable", "none"],
+    ids=["cilium", "antrea", "calico ebpf", "calico", "kube-router", "digest", "without pods",
+         "without a namespace", "unreadable", "none"],
 )  # fmt: skip
 async def test_the_data_plane_is_recognised_by_its_workloads(objects: Mapping[str, Any], expected: list[Any]) -> None:
     seen = await Api(objects).read()
     assert [(one.name, one.version, one.settings) for one in seen.components] == expected
+
+
+async def test_a_program_outside_kube_system_has_the_settings_of_its_namespace() -> None:
+    one = workload("cilium", namespace="cozy-cilium", image="quay.io/cilium/cilium:v1.17.5")
+    one["spec"]["template"]["spec"]["hostNetwork"] = True
+    one["status"] = {"desiredNumberScheduled": 3, "numberReady": 2}
+    theirs = "/api/v1/namespaces/cozy-cilium/configmaps/cilium-config"
+    data = {"kube-proxy-replacement": "true"}
+    (found,) = (await Api({DAEMON_SETS: [one], theirs: {"metadata": {"name": "c"}, "data": data}}).read()).components
+    assert (found.workload, found.version, found.settings) == ("DaemonSet cozy-cilium/cilium", "v1.17.5", data)
+
+
+async def test_a_tenants_daemon_set_is_no_data_plane_and_its_settings_are_not_read() -> None:
+    theirs = "/api/v1/namespaces/tenant-a/configmaps/antrea-config"
+    data = {"antrea-agent.conf": "proxyLoadBalancerIPs: false\n"}
+    tenants = [workload(name, namespace="tenant-a") for name in ("antrea-agent", "kube-proxy", "cilium")]
+    api = Api({DAEMON_SETS: [workload("kube-proxy"), *tenants], theirs: {"metadata": {"name": "c"}, "data": data}})
+    seen = await api.read()
+    assert [one.workload for one in seen.components] == ["DaemonSet kube-system/kube-proxy"]
+    assert [path for _, path in api.asked if "tenant-a" in path] == []
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,27 @@ def test_whether_ip_mode_is_honoured_follows_from_program_and_version(
 
 
 @pytest.mark.parametrize(
+    ("workloads", "wanted"),
+    [
+        (["kube-system/cilium", "tenant-a/cilium"], "kube-system/cilium"),
+        (["kube-system/cilium", "zz-tenant/cilium"], "kube-system/cilium"),
+        (["cilium/cilium", "kube-system-2/cilium", "my-kube-system/cilium"], "cilium/cilium"),
+        (["b/cilium", "a/cilium"], "a/cilium"),
+        ([""], ""),
+    ],
+    ids=["first by text", "last by text", "none in kube-system", "by text", "not told"],
+)
+def test_of_several_programs_of_one_name_in_saved_facts_that_of_kube_system_counts(
+    workloads: list[str], wanted: str
+) -> None:
+    settings = {"kube-proxy-replacement": "true"}
+    made = [Component("cilium", f"DaemonSet {one}" if one else "", "v1.18.1", settings) for one in workloads]
+    for components in (made, made[::-1]):
+        plane = data_plane(facts(components=tuple(components)))
+        assert plane.why.startswith(f"DaemonSet {wanted} " if wanted else "cilium ")
+
+
+@pytest.mark.parametrize(
     ("points", "state", "addresses"),
     [
         (IP, YES, (BALANCER,)),
