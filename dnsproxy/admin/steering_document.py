@@ -58,7 +58,7 @@ class SteeringDocument(msgspec.Struct, frozen=True, kw_only=True):
     subjects: tuple[SubjectRow, ...] = ()
     routes: tuple[RouteRow, ...] = ()
     missing: tuple[str, ...] = ()
-    """What was not read yet, or is not certain; nothing counts as absent meanwhile."""
+    """What was not read yet, could not be read, or is not certain; nothing of that counts as absent meanwhile."""
 
 
 _DECODER: Final = msgspec.json.Decoder(SteeringDocument)

@@ -186,6 +186,7 @@ UNDECIDED: Final[dict[str, Facts]] = {
         service(points=(BalancerAddress("192.0.2.10", ip_mode="Proxy"),)),
         plane=UNKNOWN_PLANE,
     ),
+    "data plane not read": cluster(plane=None, why_no_plane="list daemonsets.apps: forbidden"),
     "no web port": cluster(CLASS, service(ports=(Port(22, "ssh"),))),
     "no endpoint": cluster(CLASS, without_endpoints()),
     "not probed": cluster(probes={}),

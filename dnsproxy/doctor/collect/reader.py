@@ -31,6 +31,8 @@ REQUEST_SECONDS: Final = 15.0
 """For one response of the API server."""
 MOST_AT_ONCE: Final = 8
 """Requests under way: enough that a slow server costs a few rounds, and few beside the 400 that a server takes."""
+FORBIDDEN: Final = "forbidden: "
+"""The beginning of a failure for which a right is missing."""
 _SHOWN: Final = 3
 _PACE: Final = Pace(list_timeout=REQUEST_SECONDS)
 _FAULTS: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
@@ -132,7 +134,7 @@ class Reader:
         """Note why a request failed. Raises StartError if the API server rejects our credentials."""
         if isinstance(error, Unauthorized):
             raise self._cannot_ask(error) from None
-        kinds = {Forbidden: "forbidden: ", Garbled: "unreadable: ", TimedOut: f"GET {path}: "}
+        kinds = {Forbidden: FORBIDDEN, Garbled: "unreadable: ", TimedOut: f"GET {path}: "}
         self.note_failure(what, f"{kinds.get(type(error), '')}{error}")
 
     async def check(self) -> str:

@@ -6,7 +6,7 @@ changes nothing; a subject is let go after three failures in a row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -20,7 +20,7 @@ from sidecar.kubernetes.route_services import format_headers
 
 FAILURES: Final = 3
 """So many failed handshakes in a row let a subject go."""
-UNKNOWN_PLANE: Final = DataPlane("an unknown data plane", Answer.YES, Answer.UNKNOWN, "it was not read yet")
+UNKNOWN_PLANE: Final = DataPlane("an unknown data plane", Answer.UNKNOWN, Answer.UNKNOWN, "not read yet")
 
 
 class Verdict(StrEnum):
@@ -84,8 +84,16 @@ def _decide_one(one: SubjectFacts, facts: Facts) -> Decision:
             text = f"its status has only hostnames ({', '.join(one.status)}): nothing short-circuits them"
             return Decision(one.subject, Verdict.NOTHING, (text,))
         return _unknown(one, facts, None, found.evidence)
-    short = short_circuit(found.service.service, facts.plane or UNKNOWN_PLANE)
+    short = _short_circuit(found.service, facts)
     return _by_short_circuit(one, found.service, short, facts, found.evidence)
+
+
+def _short_circuit(service: ServiceFacts, facts: Facts) -> ShortCircuit:
+    """The same as of the doctor, and unknown as long as the data plane was not read: it may intercept nothing."""
+    if facts.plane is not None:
+        return short_circuit(service.service, facts.plane)
+    short = short_circuit(service.service, replace(UNKNOWN_PLANE, why=facts.why_no_plane or UNKNOWN_PLANE.why))
+    return replace(short, state=Answer.UNKNOWN) if short.state is Answer.YES else short
 
 
 def _by_short_circuit(

@@ -157,6 +157,8 @@ class Facts:
     """All Services of type LoadBalancer, and those that an annotation names; by `NAMESPACE/NAME`."""
     plane: DataPlane | None = None
     """What carries the connections of pods to Services; None if it was not read."""
+    why_no_plane: str = ""
+    """Why the last reading of it failed; empty if it did not."""
     balancers: Mapping[str, bool] = field(default_factory=dict)
     """By Service: whether a bare connection from here to its load balancer is answered, where that was tried."""
     probes: Mapping[Place, Probed] = field(default_factory=dict)

@@ -78,7 +78,12 @@ class Observation:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What was not read yet, or is not certain; while there is any, nothing counts as absent."""
+        """What was not read yet, or is not certain."""
+        return (*self._unread, *([f"the data plane: {self.plane.reason}"] if self.plane.reason else []))
+
+    @property
+    def _unread(self) -> tuple[str, ...]:
+        """Of that, what subjects and Services are made of: while there is any, none of these counts as absent."""
         lists = (f"{one.kind}: {one.describe()}" for one in self.statuses if not one.synced)
         return (*lists, *([f"dnsproxy's subjects: {self.subjects.doubt}"] if self.subjects.doubt else []))
 
@@ -95,8 +100,9 @@ class Observation:
             subjects=subjects,
             services=service_facts(self.services.objects, routes, subjects),
             plane=self.plane.plane,
+            why_no_plane=self.plane.reason,
             routes=routes,
-            complete=not self.missing,
+            complete=not self._unread,
         )
         return self._with_endpoints(facts)
 

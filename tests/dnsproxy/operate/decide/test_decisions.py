@@ -163,6 +163,27 @@ ROWS: list[Row] = [
     ("no address, steered", cluster(replace(CLASS, backend=KEY), EMPTY, routes=STEERED), Verdict.KEEP, True, "stays"),
     ("Proxy honoured", cluster(CLASS, PROXIED, routes=STEERED), Verdict.NOTHING, False, "not short-circuited"),
     ("Proxy ignored", cluster(CLASS, PROXIED, plane=IGNORES), Verdict.RELAY, False, "demands the PROXY header"),
+    (
+        "plane not read",
+        cluster(plane=None, why_no_plane="503: x"),
+        Verdict.LEAVE_ALONE,
+        False,
+        "unknown data plane (503: x)",
+    ),
+    (
+        "plane not read, steered",
+        cluster(CLASS, SERVICE, plane=None, routes=STEERED, handshakes={NGINX: SUCCEEDED}),
+        Verdict.KEEP,
+        True,
+        "an unknown data plane (not read yet)",
+    ),
+    (
+        "plane not read, hostname",
+        cluster(replace(CLASS, backend=KEY), NAMED, plane=None),
+        Verdict.NOTHING,
+        False,
+        "short",
+    ),
     ("Proxy, plane unknown", cluster(CLASS, PROXIED, plane=None), Verdict.LEAVE_ALONE, False, "is not known"),
     ("Proxy, plane unknown, steered", cluster(CLASS, PROXIED, plane=None, routes=STEERED), Verdict.KEEP, True, "stays"),
     (
