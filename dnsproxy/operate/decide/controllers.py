@@ -6,7 +6,7 @@ Two candidates are none, and both are named. The Service of the last decision is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,29 +50,25 @@ def _by_annotation(subject: SubjectFacts, facts: Facts) -> Found | None:
 
 
 def _by_address(subject: SubjectFacts, facts: Facts) -> Found | None:
-    wanted = set(map(normalize_address, subject.status))
-    having = [one for one in balancers(facts) if wanted & _given(one)]
+    wanted = list(map(normalize_address, subject.status))
     # Anybody who writes a Service may claim an external IP; a status is the cloud's.
-    having = having or [one for one in balancers(facts) if wanted & _claimed(one)]
+    having = _having(facts.by_address, wanted) or _having(facts.by_external_ip, wanted)
     # Services on different ports may share an address: those of k3s' klipper-lb have the nodes' addresses.
     serving = [one for one in having if web_ports(one.service.ports)] or having
     owned = [one for one in serving if one.owners & subject.owners] or serving
     return _only(owned, "has an address of its status")
 
 
-def _given(one: ServiceFacts) -> set[str]:
-    """The addresses and hostnames of its status."""
-    return {normalize_address(point.ip or point.hostname) for point in one.service.points}
-
-
-def _claimed(one: ServiceFacts) -> set[str]:
-    return set(map(normalize_address, one.service.external_ips))
-
-
 def _by_owner(subject: SubjectFacts, facts: Facts) -> Found | None:
-    owned = [one for one in balancers(facts) if one.owners & subject.owners and web_ports(one.service.ports)]
+    owned = [one for one in _having(facts.by_owner, subject.owners) if web_ports(one.service.ports)]
     shared = sorted({owner for one in owned for owner in one.owners & subject.owners})
     return _only(owned, f"belongs to {', '.join(shared)}, as it does")
+
+
+def _having(index: Mapping[str, Sequence[ServiceFacts]], wanted: Iterable[str]) -> list[ServiceFacts]:
+    """The Services with any of these, each once, by key."""
+    found = {one.key: one for key in wanted for one in index.get(key, ())}
+    return [found[key] for key in sorted(found)]
 
 
 def _only(candidates: list[ServiceFacts], evidence: str) -> Found | None:
@@ -91,11 +87,6 @@ def is_our_relay(service: ServiceFacts, facts: Facts) -> bool:
         return False
     selects = bool(service.selector) and set(service.selector) <= set(facts.relay_selector)
     return selects or any(route.name == name and route.relay_to for route in facts.routes)
-
-
-def balancers(facts: Facts) -> Iterator[ServiceFacts]:
-    """The Services of type LoadBalancer."""
-    return (one for _, one in sorted(facts.services.items()) if one.service.type == "LoadBalancer")
 
 
 def last_controller(subject: SubjectFacts, facts: Facts) -> ServiceFacts | None:

@@ -6,12 +6,14 @@ about Services and about connections (dnsproxy/doctor/facts).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Service
 from dnsproxy.doctor.judge.header_mode import HeaderMode
+from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.short_circuit import DataPlane
 from sidecar.kubernetes.route_services import gateway_subject, ingress_class_subject, parse_subjects
 from sidecar.values.endpoints import Endpoint
@@ -140,7 +142,7 @@ class Route:
     """RFC 3339, as the API server has it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Facts:
     """One reading of the cluster."""
 
@@ -154,7 +156,7 @@ class Facts:
     """The families of all their addresses: IPv4, IPv6. A Service has no endpoint in another one."""
     subjects: tuple[SubjectFacts, ...] = ()
     services: Mapping[str, ServiceFacts] = field(default_factory=dict)
-    """All Services of type LoadBalancer, and those that an annotation names; by `NAMESPACE/NAME`."""
+    """All Services of type LoadBalancer, and those that an annotation or a route names; by `NAMESPACE/NAME`."""
     plane: DataPlane | None = None
     """What carries the connections of pods to Services; None if it was not read."""
     why_no_plane: str = ""
@@ -166,3 +168,30 @@ class Facts:
     routes: tuple[Route, ...] = ()
     complete: bool = False
     """Whether everything was read; otherwise what is missing here may still exist."""
+
+    @cached_property
+    def own_routes(self) -> Mapping[str, Route]:
+        """The routes that we wrote, by name."""
+        return {one.name: one for one in self.routes if one.ours}
+
+    @cached_property
+    def by_address(self) -> Mapping[str, Sequence[ServiceFacts]]:
+        """The Services of type LoadBalancer by each address and hostname of their status, in canonical form."""
+        return self._balancers_by(lambda one: (normalize_address(at.ip or at.hostname) for at in one.service.points))
+
+    @cached_property
+    def by_external_ip(self) -> Mapping[str, Sequence[ServiceFacts]]:
+        """The same by external IP."""
+        return self._balancers_by(lambda one: map(normalize_address, one.service.external_ips))
+
+    @cached_property
+    def by_owner(self) -> Mapping[str, Sequence[ServiceFacts]]:
+        """The same by owner."""
+        return self._balancers_by(lambda one: one.owners)
+
+    def _balancers_by(self, keys: Callable[[ServiceFacts], Iterable[str]]) -> dict[str, list[ServiceFacts]]:
+        found: dict[str, list[ServiceFacts]] = {}
+        for _, service in sorted(self.services.items()):
+            for key in dict.fromkeys(keys(service)) if service.service.type == "LoadBalancer" else ():
+                found.setdefault(key, []).append(service)
+        return found

@@ -17,7 +17,7 @@ from dnsproxy.operate.decide.decisions import Decision, Verdict, handshake_of
 from dnsproxy.operate.decide.facts import Facts, Handshake, Subject
 from dnsproxy.operate.decide.last_decision import is_steered, last_route
 from dnsproxy.operate.decide.port_headers import NO_HEADER, headers_of
-from dnsproxy.operate.decide.probing import INTERVAL, MOST_NAMES, gap
+from dnsproxy.operate.decide.probing import INTERVAL, gap
 from sidecar.kubernetes.route_services import format_headers
 
 SETTLE: Final = 1.0
@@ -157,7 +157,6 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
     if not ports or not names:
         return None
     addresses = tuple(one for one in route.addresses if ("IPv6" if ":" in one else "IPv4") in facts.relay_families)
-    names = names[:MOST_NAMES]
     return RelayHandshake(decision.subject, route.relay_to, ports, names, addresses, route.uid, route.headers)
 
 

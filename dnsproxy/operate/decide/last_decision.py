@@ -12,8 +12,7 @@ from sidecar.kubernetes.route_services import parse_subjects
 
 def last_route(subject: Subject, facts: Facts) -> Route | None:
     """The Service that we wrote for a subject."""
-    name = service_name(subject)
-    return next((one for one in facts.routes if one.ours and one.name == name), None)
+    return facts.own_routes.get(service_name(subject))
 
 
 def is_steered(subject: Subject, route: Route | None) -> bool:
