@@ -42,7 +42,6 @@ from dnsproxy.operate.decide.probing import (
     LastProbe,
     due_balancers,
     due_probes,
-    places_of,
     still_known,
 )
 from dnsproxy.operate.decide.turns import choose_balancers, choose_handshakes, choose_probes
@@ -87,8 +86,7 @@ class ProbingTasks:
         self._first_sights = note_places(self._first_sights, facts, now=now)
         self._headers = note_headers(self._headers, facts, now=now)
         self._last = still_known(self._last, facts, now=now)
-        there = {place for one in facts.services.values() for place in places_of(one)}
-        self._probed = {place: one for place, one in self._probed.items() if place in there or place in self._last}
+        self._probed = {place: one for place, one in self._probed.items() if place in self._last}
         self._suspected = {key: at for key, at in self._suspected.items() if key in facts.services}
         self._balancers = {key: one for key, one in self._balancers.items() if key in facts.services}
         self._last_balancers = {key: at for key, at in self._last_balancers.items() if key in facts.services}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 import trio
@@ -84,42 +84,51 @@ def break_with(api: Api, path: str, fault: int | str) -> None:
         api.objects[path] = fault
 
 
+class Part(NamedTuple):
+    """One request of a reading."""
+
+    make: Callable[[], Api]
+    """The cluster."""
+    path: str
+    what: str
+    """As a failure names it."""
+
+
 PARTS: Final = [
-    pytest.param(antrea, DAEMON_SETS, "list daemonsets.apps", id="the DaemonSets"),
+    pytest.param(Part(antrea, DAEMON_SETS, "list daemonsets.apps"), id="the DaemonSets"),
     pytest.param(
-        antrea, ANTREA_CONFIG, "get configmaps antrea-config in namespace kube-system", id="Antrea's settings"
+        Part(antrea, ANTREA_CONFIG, "get configmaps antrea-config in namespace kube-system"), id="Antrea's settings"
     ),
-    pytest.param(cilium, DAEMON_SETS, "list daemonsets.apps", id="the DaemonSets of Cilium"),
+    pytest.param(Part(cilium, DAEMON_SETS, "list daemonsets.apps"), id="the DaemonSets of Cilium"),
     pytest.param(
-        cilium, CILIUM_CONFIG, "get configmaps cilium-config in namespace kube-system", id="Cilium's settings"
+        Part(cilium, CILIUM_CONFIG, "get configmaps cilium-config in namespace kube-system"), id="Cilium's settings"
     ),
     pytest.param(
-        cilium, f"{MAPS}/kube-proxy", "get configmaps kube-proxy in namespace kube-system", id="kube-proxy's settings"
+        Part(cilium, f"{MAPS}/kube-proxy", "get configmaps kube-proxy in namespace kube-system"),
+        id="kube-proxy's settings",
     ),
-    pytest.param(calico, FELIX, "get felixconfigurations default", id="Calico's settings"),
-    pytest.param(k3s, DAEMON_SETS, "list daemonsets.apps", id="no DaemonSets"),
+    pytest.param(Part(calico, FELIX, "get felixconfigurations default"), id="Calico's settings"),
+    pytest.param(Part(k3s, DAEMON_SETS, "list daemonsets.apps"), id="no DaemonSets"),
 ]
 FAULTS: Final = [403, 429, 500, 503, "silence", "<html>a proxy</html>", "{}", '{"metadata": 5}']
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
-@pytest.mark.parametrize(("make", "path", "what"), PARTS)
+@pytest.mark.parametrize("part", PARTS)
 async def test_what_was_read_last_stays_after_any_failure(
-    make: Callable[[], Api],
-    path: str,
-    what: str,
+    part: Part,
     fault: int | str,
     autojump_clock: trio.testing.MockClock,  # noqa: ARG001
 ) -> None:
-    api = make()
+    api = part.make()
     async with reading(api) as reader:
         before = reader.plane
         assert (before is not None, reader.reason) == (True, "")
         objects = dict(api.objects)
-        break_with(api, path, fault)
+        break_with(api, part.path, fault)
         await next_reading(silent=fault == "silence")
         assert reader.plane == before
-        assert what in reader.reason
+        assert part.what in reader.reason
         assert ("operate's account needs this right" in reader.reason) is (fault == 403)
         api.status, api.objects, api.delay = {}, objects, lambda _: 0.0
         await next_reading(silent=fault == "silence")
@@ -127,19 +136,17 @@ async def test_what_was_read_last_stays_after_any_failure(
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
-@pytest.mark.parametrize(("make", "path", "what"), PARTS)
+@pytest.mark.parametrize("part", PARTS)
 async def test_there_is_no_plane_before_a_whole_reading(
-    make: Callable[[], Api],
-    path: str,
-    what: str,
+    part: Part,
     fault: int | str,
     autojump_clock: trio.testing.MockClock,  # noqa: ARG001
 ) -> None:
-    api = make()
-    break_with(api, path, fault)
+    api = part.make()
+    break_with(api, part.path, fault)
     async with reading(api, silent=fault == "silence") as reader:
         assert reader.plane is None
-        assert what in reader.reason
+        assert part.what in reader.reason
 
 
 @pytest.mark.parametrize("fault", [403, 404, 500, 503, "silence", "<html>a proxy</html>", "{}", '{"gitVersion": 5}'])
