@@ -16,7 +16,7 @@ import trio
 
 from proxy.backends.backend import Backend, address_of
 from proxy.backends.health import Cause, Failure
-from proxy.backends.hold_back import Choice, Seen, Usable, choose, choose_all, note_seen
+from proxy.backends.hold_back import Choice, Seen, choose, choose_all, note_seen
 from proxy.backends.service_endpoints import (
     describe_none,
     find_targets,
@@ -25,6 +25,7 @@ from proxy.backends.service_endpoints import (
     slice_collection,
 )
 from proxy.routes import ServicePort
+from sidecar.kubernetes.endpoint_choice import Usable
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient

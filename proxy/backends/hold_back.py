@@ -7,12 +7,12 @@ longest is never held back, so that a route never loses its last one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Final
 
-from sidecar.kubernetes.endpoint_choice import preferred
+from sidecar.kubernetes.endpoint_choice import Usable, in_order, preferred
 from sidecar.values.endpoints import Endpoint
 
 HOLD: Final = 3.0
@@ -20,15 +20,6 @@ HOLD: Final = 3.0
 
 Seen = Mapping[Endpoint, float]
 """When each usable endpoint was first seen; one that is not usable is forgotten."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usable:
-    """The endpoints of a port that accept connections, by their condition."""
-
-    ready: Set[Endpoint] = frozenset()
-    leaving: Set[Endpoint] = frozenset()
-    """Terminating, and still serving."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +53,3 @@ def choose(usable: Usable, seen: Seen, *, now: float) -> Choice:
 def choose_all(usable: Usable) -> Choice:
     """The same without hold-back."""
     return Choice(in_order(preferred(ready=usable.ready, leaving=usable.leaving)))
-
-
-def in_order(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
-    """An order that does not depend on that of the slices."""
-    return tuple(sorted(endpoints, key=lambda endpoint: (endpoint.host, endpoint.port)))

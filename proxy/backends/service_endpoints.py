@@ -7,25 +7,22 @@ connections of a pod are not affected.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
-from proxy.backends.hold_back import Usable, choose_all
+from proxy.backends.hold_back import choose_all
 from proxy.routes import ServicePort
-from sidecar.kubernetes.endpoint_choice import USABLE
+from sidecar.kubernetes.endpoint_choice import USABLE, Usable, endpoints_of_port, find_usable
 from sidecar.kubernetes.endpoint_slices import (
-    FAMILIES,
     SERVICE_NAME,
-    Condition,
     EndpointSlice,
-    SliceEndpoint,
     condition_of,
 )
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.placeholder_slices import is_placeholder
 from sidecar.kubernetes.structs.network import Service, ServiceSpec
 from sidecar.kubernetes.structs.network import ServicePort as Port
-from sidecar.values.endpoints import MAXIMUM_PORT, Endpoint, is_address, parse_address
+from sidecar.values.endpoints import Endpoint, is_address, parse_address
 
 _TCP: Final = "TCP"
 
@@ -82,34 +79,8 @@ def usable_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoin
     return list(choose_all(find_usable(slices, port)).used)
 
 
-def find_usable(slices: Iterable[EndpointSlice], port: str) -> Usable:
-    """The endpoints that accept connections."""
-    groups: dict[Condition, set[Endpoint]] = {condition: set() for condition in USABLE}
-    for number, one in _endpoints(slices, port):
-        group = groups.get(condition_of(one))
-        if group is not None:
-            group.update(Endpoint(parse_address(text), number) for text in one.addresses or () if is_address(text))
-    return Usable(groups[Condition.READY], groups[Condition.LEAVING])
-
-
 def describe_none(wanted: ServicePort, slices: Iterable[EndpointSlice], port: str) -> str:
     """Why no endpoint is ready: `no endpoint of port 80 is ready; 1 not ready, 2 terminating`."""
-    counts = Counter(condition_of(one) for _, one in _endpoints(slices, port))
+    counts = Counter(condition_of(one) for _, one in endpoints_of_port(slices, port))
     states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()) if state not in USABLE)
     return f"no endpoint of port {wanted.port} is ready" + (f"; {states}" if states else "")
-
-
-def _endpoints(slices: Iterable[EndpointSlice], port: str) -> Iterator[tuple[int, SliceEndpoint]]:
-    """Every endpoint with the number of its port, which may differ between pods."""
-    for one in slices:
-        if one.address_type in FAMILIES:
-            for number in _numbers(one, port):
-                for endpoint in one.endpoints or ():
-                    yield number, endpoint
-
-
-def _numbers(one: EndpointSlice, port: str) -> Iterator[int]:
-    for entry in one.ports or ():
-        matches = (entry.name or "") == port and (entry.protocol or _TCP) == _TCP
-        if matches and entry.port is not None and 0 < entry.port <= MAXIMUM_PORT:
-            yield entry.port

@@ -6,14 +6,14 @@ are a placeholder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Service
-from sidecar.kubernetes.endpoint_choice import USABLE, preferred
+from sidecar.kubernetes.endpoint_choice import find_usable, in_order, preferred
 from sidecar.kubernetes.endpoint_slices import FAMILIES, Condition, EndpointSlice, condition_of
 from sidecar.kubernetes.placeholder_slices import is_placeholder
-from sidecar.values.endpoints import MAXIMUM_PORT, Endpoint, is_address, parse_address
+from sidecar.values.endpoints import Endpoint, is_address, parse_address
 
 _TCP: Final = "TCP"
 
@@ -34,13 +34,9 @@ def endpoints_of(service: Service, slices: Iterable[EndpointSlice]) -> Endpoints
 
 def leaving_of(service: Service, slices: Iterable[EndpointSlice]) -> Endpoints:
     """The terminating endpoints of each TCP port that still serve, where ready ones get new connections."""
-    found = tuple(one for one in slices if one.address_type in FAMILIES)
-    groups = {port.port: _by_condition(found, port.name) for port in service.ports}
-    return {
-        port: _in_order(one[Condition.LEAVING] - one[Condition.READY])
-        for port, one in groups.items()
-        if one[Condition.READY]
-    }
+    found = tuple(slices)
+    usable = {port.port: find_usable(found, port.name) for port in service.ports}
+    return {port: in_order(one.leaving - one.ready) for port, one in usable.items() if one.ready}
 
 
 def ready_pods(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:
@@ -66,27 +62,5 @@ def ready_families(slices: Iterable[EndpointSlice]) -> frozenset[str]:
 
 
 def _endpoints_of_port(slices: Iterable[EndpointSlice], name: str) -> tuple[Endpoint, ...]:
-    groups = _by_condition(slices, name)
-    return _in_order(preferred(ready=groups[Condition.READY], leaving=groups[Condition.LEAVING]))
-
-
-def _by_condition(slices: Iterable[EndpointSlice], name: str) -> dict[Condition, set[Endpoint]]:
-    groups: dict[Condition, set[Endpoint]] = {condition: set() for condition in USABLE}
-    for one in slices:
-        for number in _numbers(one, name):
-            for endpoint in one.endpoints or ():
-                group = groups.get(condition_of(endpoint))
-                if group is not None:
-                    addresses = filter(is_address, endpoint.addresses or ())
-                    group.update(Endpoint(parse_address(text), number) for text in addresses)
-    return groups
-
-
-def _in_order(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
-    return tuple(sorted(endpoints, key=lambda endpoint: (endpoint.host, endpoint.port)))
-
-
-def _numbers(one: EndpointSlice, name: str) -> Iterator[int]:
-    for port in one.ports or ():
-        if (port.name or "") == name and (port.protocol or _TCP) == _TCP and port.port and port.port <= MAXIMUM_PORT:
-            yield port.port
+    usable = find_usable(slices, name)
+    return in_order(preferred(ready=usable.ready, leaving=usable.leaving))

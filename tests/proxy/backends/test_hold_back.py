@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.backends.hold_back import HOLD, Choice, Seen, Usable, choose, choose_all, note_seen
+from proxy.backends.hold_back import HOLD, Choice, Seen, choose, choose_all, note_seen
+from sidecar.kubernetes.endpoint_choice import Usable
 from sidecar.values.endpoints import Endpoint
 
 A, B, C, D = (Endpoint(f"192.0.2.{number}", 8443) for number in range(1, 5))
