@@ -28,7 +28,7 @@ class FirstSights:
 
 
 def note_places(before: FirstSights, facts: Facts, *, now: float) -> FirstSights:
-    """The first sights after one more reading; one that is gone is forgotten."""
+    """The first sights after one more reading; a place that is gone is forgotten."""
     services = controllers_of(facts)
     unread = before.unread
     if unread is None and facts.complete:

@@ -4,7 +4,7 @@ The law: only endpoints of LoadBalancer Services behind subjects that have hostn
 probed is probed at once; after that, each port of a Service once a minute, spread over it, one endpoint in turn. If an
 endpoint reacts otherwise than before, or a relay's handshake fails, the settings have changed: all are probed again, at
 once, and after a reaction once more after SETTLE. What another replica may have probed waits for its minute, unless the
-port has something new. One that comes back may be another pod: it is probed at once, but not a third time in a minute.
+port has a new endpoint. An endpoint that comes back may be another pod: it is probed at once, at most twice a minute.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NONE: Final[Mapping[str, float]] = MappingProxyType({})
 MOST_AT_ONCE: Final = 8
 """Endpoints of one port that are probed together: a controller may have a pod on each of a thousand nodes."""
 MOST_PORTS: Final = 16
-"""Web ports of one Service that are probed, those with the lowest numbers: somebody may declare hundreds."""
+"""Web ports of one Service that are probed, in the order of their numbers: a Service may have hundreds."""
 UNSERVED: Final = "switchback-operate.invalid"
 """A hostname that no application has (RFC 6761, section 6.4): a controller answers a request for it by itself."""
 MOST_NAMES: Final = 3
@@ -85,7 +85,7 @@ def due_probes(
 
 
 def still_known(last: Mapping[Place, LastProbe], facts: Facts, *, now: float) -> dict[Place, LastProbe]:
-    """The last probes, each of a place that is gone for INTERVAL: one that comes and goes is not new each time."""
+    """The last probes. That of a place that is gone stays for INTERVAL: a pod that flaps is not new each time."""
     ready = {place for service in facts.services.values() for place in places_of(service, leaving=False)}
     there = {place for service in facts.services.values() for place in places_of(service)}
     marked = {place: one if place in ready else replace(one, gone=True) for place, one in last.items()}
@@ -148,7 +148,7 @@ def _due_places(
     wanted = max(changed + SETTLE if now >= changed + SETTLE else changed, suspected)
     fresh = [one for one in places if one not in known or known[one].at < wanted or _is_over(known[one], now)]
     if any(one not in known or not known[one].inherited for one in places):
-        # What a new one shows decides only beside the others; the relay still uses one that leaves.
+        # The probe of a new endpoint decides nothing alone; the relay still uses the endpoint that leaves.
         leaving = [(service.key, port, one) for one in sorted(service.leaving.get(port, ()), key=str)]
         fresh += [one for one in (*places, *leaving) if one not in fresh and one in last and last[one].inherited]
     if fresh:

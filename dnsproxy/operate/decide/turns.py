@@ -2,7 +2,7 @@
 
 The law: never a second time what is under way; of one Service and of all together only so many. The others stay due and
 nothing queues. New endpoints come first, and those in turn get at most half of each limit, because a silent port takes
-as long as its deadlines. Between Services, the one that has waited longest comes first.
+as long as its deadlines. The Service that has waited longest comes first.
 """
 
 from __future__ import annotations

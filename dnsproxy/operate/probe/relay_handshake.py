@@ -2,8 +2,8 @@
 
 The law: an answer is any HTTP response other than 400, or a TLS ServerHello, for one of the subject's names or for one
 that no application has: an application that hangs, closes or answers 400 says nothing about the header. The first time
-each pod of the relay has to answer, and the relay Service too, so that no name is steered to where nobody listens yet;
-later one pod is enough.
+each pod of the relay and the relay Service have to answer, so that names are steered only to where the relay
+listens; later one pod is enough.
 """
 
 from __future__ import annotations

@@ -116,5 +116,5 @@ def test_the_service_of_the_last_decision_is_followed_beside_the_one_behind_the_
     ],
 )
 def test_a_last_service_that_leads_no_pod_to_a_controller_is_not_followed(last: ServiceFacts) -> None:
-    nobodys = replace(CLASS, status=("198.51.100.1",))
-    assert controllers_of(cluster(nobodys, last, routes=(route_of(to=last.key),))) == {}
+    elsewhere = replace(CLASS, status=("198.51.100.1",))
+    assert controllers_of(cluster(elsewhere, last, routes=(route_of(to=last.key),))) == {}

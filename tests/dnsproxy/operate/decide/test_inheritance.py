@@ -84,7 +84,7 @@ OLD = {"10.0.0.1", "10.0.0.2"}
         pytest.param(
             [(0, cluster()), (104, cluster(CLASS, MORE))],
             OLD,
-            id="a pod that came while nobody led",
+            id="a pod that came while no replica led",
         ),
     ],
 )
@@ -116,7 +116,7 @@ SAME = HeadersSince("v1", -inf)
         pytest.param(route_of(), HeadersSince("v1", 90), TAKEN, True, id="its header changed before"),
         pytest.param(route_of(), HeadersSince("v1", 102), 103, False, id="its header has changed since"),
         pytest.param(route_of(steered=False), SAME, TAKEN, False, id="a relay Service that is new"),
-        pytest.param(replace(route_of(), ours=False), SAME, TAKEN, False, id="somebody's own"),
+        pytest.param(replace(route_of(), ours=False), SAME, TAKEN, False, id="a Service of a person"),
         pytest.param(route_of(), SAME, UNTIL + INTERVAL, False, id="a minute later"),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_lease_of_an_earlier_process_shows_that_it_may_have_probed() -> None:
 @pytest.mark.parametrize(
     ("version", "age", "until"),
     [
-        pytest.param("", 300.0, -200.0, id="nobody has led for minutes"),
+        pytest.param("", 300.0, -200.0, id="no replica has led for minutes"),
         pytest.param("", 2.0, 98.0, id="given back by the process before"),
         pytest.param("6", 2.0, 98.0, id="seen to change since the look before"),
         pytest.param("6", 300.0, 100 - RENEW, id="seen to change, by a clock that is behind"),

@@ -109,7 +109,7 @@ def test_a_pod_that_leaves_keeps_its_own_header_and_has_no_say_in_the_demand(
 
 
 def test_after_a_restart_what_was_not_probed_yet_gets_what_it_has_had() -> None:
-    """Two pods, the second an exception; the one that was probed shows nothing of the other one."""
+    """The second of two pods is an exception; the probe of one pod says nothing about the other one."""
     route = route_of(headers="v1", endpoint_headers="443@10.0.0.2=none,443@10.0.0.9=none,80@10.0.0.1=v2")
     fresh = state(None, None, last=route)
     assert (fresh.demand, fresh.header, fresh.exceptions) == (Demand.UNKNOWN, "v1", {"10.0.0.2": "none"})
