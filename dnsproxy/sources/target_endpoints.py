@@ -4,6 +4,9 @@ The law: pure. A claim is answered with an address only where a connection to it
 endpoint refuses connections, and then the public address that DNS has is no worse. Web clients use 80 and 443, so each
 of these that the Service has needs a ready endpoint; a Service with neither needs one for any port.
 
+A Service whose internalTrafficPolicy is Local has no address that is right for all: kube-proxy drops what clients of a
+node without an endpoint send, and an answer does not know its client's node.
+
 Endpoints that terminate do not count, although kube-proxy may still use them (KEP-1669): a client keeps an answer for
 its TTL, and they are gone by then.
 """
@@ -26,6 +29,7 @@ from sidecar.kubernetes.placeholder_slices import is_placeholder
 
 _TCP: Final = "TCP"
 _WEB: Final = frozenset({80, 443})
+_LOCAL_FAULT: Final = "its internalTrafficPolicy is Local, which drops clients on nodes without one of its pods"
 
 Slices = Iterable[EndpointSlice | Unreadable]
 
@@ -48,7 +52,7 @@ def slice_collection(key: str) -> Collection[EndpointSlice]:
 
 def reachable_addresses(service: Service | Unreadable | None, slices: Slices) -> tuple[str, ...]:
     """The ClusterIPs behind which every port that clients use has a ready endpoint; a family at a time."""
-    if not isinstance(service, Service):
+    if not isinstance(service, Service) or service.is_local:
         return ()
     usable = tuple(one for one in slices if isinstance(one, EndpointSlice))
     return tuple(text for text in addresses_of(service) if not _unready_ports(service, usable, _family(text)))
@@ -56,6 +60,8 @@ def reachable_addresses(service: Service | Unreadable | None, slices: Slices) ->
 
 def endpoint_fault(service: Service, slices: Slices) -> str:
     """Why no address of a Service leads to a ready pod: `its port 443 has no ready endpoint; 2 not ready`."""
+    if service.is_local:
+        return _LOCAL_FAULT
     usable = tuple(one for one in slices if isinstance(one, EndpointSlice))
     families = dict.fromkeys(map(_family, addresses_of(service)))
     lacking = [port for family in families for port in _unready_ports(service, usable, family)]

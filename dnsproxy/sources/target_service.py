@@ -18,6 +18,7 @@ from dnsproxy.hostnames.targets import SERVICE
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 
 _NONE: Final = "None"  # the ClusterIP of a headless Service
+_LOCAL: Final = "Local"
 
 
 class ServicePort(msgspec.Struct, frozen=True, gc=False):
@@ -33,6 +34,7 @@ class _Spec(msgspec.Struct, frozen=True, gc=False):
     cluster_ip: str | None = msgspec.field(default=None, name="clusterIP")
     cluster_ips: tuple[str | None, ...] | None = msgspec.field(default=None, name="clusterIPs")
     ports: tuple[ServicePort, ...] | None = None
+    internal_traffic_policy: str | None = msgspec.field(default=None, name="internalTrafficPolicy")
 
 
 class Service(msgspec.Struct, frozen=True, gc=False):
@@ -45,6 +47,11 @@ class Service(msgspec.Struct, frozen=True, gc=False):
     def ports(self) -> tuple[ServicePort, ...]:
         """Its ports of all protocols."""
         return (self.spec.ports if self.spec else None) or ()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether clients of each node reach only that node's own endpoints (KEP-2086), and nothing if it has none."""
+        return self.spec is not None and self.spec.internal_traffic_policy == _LOCAL
 
 
 def service_collection(key: str) -> Collection[Service]:

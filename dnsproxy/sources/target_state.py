@@ -45,7 +45,8 @@ class TargetState:
     @property
     def _reachable(self) -> tuple[str, ...]:
         if not self.slices_read:
-            return addresses_of(self.service)
+            is_local = isinstance(self.service, Service) and self.service.is_local
+            return () if is_local else addresses_of(self.service)
         return reachable_addresses(self.service, self._slices.values())
 
     @property

@@ -24,8 +24,9 @@ HTTP, HTTPS = {"name": "http", "port": 80}, {"name": "https", "port": 443}
 WEB: Final = (HTTP, HTTPS)
 
 
-def service(*ports: dict[str, Any], ips: tuple[str, ...] = (V4,)) -> Service:
-    item = {"metadata": {"name": "relay", "namespace": "edge"}, "spec": {"clusterIPs": list(ips), "ports": list(ports)}}
+def service(*ports: dict[str, Any], ips: tuple[str, ...] = (V4,), policy: str | None = None) -> Service:
+    spec = {"clusterIPs": list(ips), "ports": list(ports), "internalTrafficPolicy": policy}
+    item = {"metadata": {"name": "relay", "namespace": "edge"}, "spec": spec}
     found = _decoded(Service, item)
     assert isinstance(found, Service)
     return found
@@ -198,3 +199,18 @@ def test_before_the_slices_were_read_the_addresses_count() -> None:
     assert not state.unready
     state.take_slices({"edge/relay-1": None})
     assert state.unready
+
+
+@pytest.mark.parametrize("policy", [None, "Cluster", "", "Unheard"])
+def test_an_address_for_clients_of_every_node_counts(policy: str | None) -> None:
+    assert reachable_addresses(service(*WEB, policy=policy), [part(READY)]) == (V4,)
+
+
+@pytest.mark.parametrize("slices_read", [True, False], ids=["slices read", "slices hidden"])
+def test_an_address_for_clients_of_some_nodes_does_not_count(slices_read: bool) -> None:
+    """With Local, kube-proxy drops what the other nodes send."""
+    state = TargetState()
+    state.service, state.slices_read = service(*WEB, policy="Local"), slices_read
+    state.take_slices({"edge/relay-1": part(READY)})
+    assert state.unready
+    assert state.fault == "its internalTrafficPolicy is Local, which drops clients on nodes without one of its pods"
