@@ -76,7 +76,7 @@ bench: bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip
 soak: $(VENV)/.synced ## run the DNS server under mixed traffic and faults for 20 minutes and check for growth (ARGS=--help)
 	$(BIN)/python -m tests.soak $(ARGS)
 
-cluster-test: $(VENV)/.synced ## run the end-to-end test on a real Kubernetes with one node, built from scratch (root; ARGS=--help)
+cluster-test: $(VENV)/.synced ## run the end-to-end test on a real Kubernetes with two nodes, built from scratch (root; ARGS=--help)
 	$(BIN)/python -m tests.cluster $(ARGS)
 
 cluster-peers: peers ## fetch what cluster-test needs besides peers: kubelet, kube-proxy, containerd ...

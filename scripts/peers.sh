@@ -198,7 +198,7 @@ build_cilium() {
     sed -n 's/^\t\([^ ]* => .*\)/replace \1/p' "$sources/go.mod"
   } >go.mod
   go build -trimpath -ldflags '-s -w' -o "$GOBIN/$name" "github.com/cilium/cilium/$package" &&
-    # A kernel without modules has neither path; tests/cluster/cilium.py lists the built-in features there instead.
+    # A kernel without modules has neither path; tests/cluster/nodes/cilium.py lists the built-in features there instead.
     LC_ALL=C sed -i 's|/proc/modules|/run/_modules|g; s|/lib/modules|/run/modules|g' "$GOBIN/$name"
 }
 

@@ -11,10 +11,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.cluster.images import save_images
-from tests.cluster.node import BRIDGE, CILIUM_ALONE, CNIS, Node, NodeFailed, missing, running_node
+from tests.cluster.nodes.cluster import missing, running_cluster
+from tests.cluster.nodes.configs import MODES, NFTABLES
+from tests.cluster.nodes.images import save_images
+from tests.cluster.nodes.node import Node, NodeFailed
+from tests.cluster.plan import BRIDGE, CNIS, FAMILIES, Plan
+from tests.cluster.scenes import STEPS, steps_of
 from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.steps import STEPS, WITHOUT_KUBE_PROXY
 from tests.kit.programs import program
 
 
@@ -32,7 +35,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="switchback-cluster-"))
     begun = time.monotonic()
     try:
-        return play(folder, last=options.until, keep=options.keep, cni=options.cni)
+        return play(folder, plan_of(options), last=options.until, keep=options.keep)
     finally:
         sys.stdout.write(f"{time.monotonic() - begun:.0f} s in all\n")
         shutil.rmtree(folder, ignore_errors=True)
@@ -43,34 +46,44 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
     names = [step.__name__ for step in STEPS]
     parser.add_argument("--until", choices=names, default=names[-1], help="the last step to play")
-    parser.add_argument("--cni", choices=CNIS, default=BRIDGE, help="what connects the pods")
+    parser.add_argument("--nodes", type=int, choices=(1, 2), default=2, help="how many machines")
+    parser.add_argument("--families", choices=sorted(FAMILIES), default="ipv4", help="the addresses of the cluster")
+    parser.add_argument("--mode", choices=MODES, default=NFTABLES, help="the mode of kube-proxy")
+    parser.add_argument("--cni", choices=CNIS, default=BRIDGE, help="what connects the pods; Cilium has one node")
     parser.add_argument("--keep", action="store_true", help="after the last step, or the one that fell, wait for Enter")
     return parser.parse_args(words)
 
 
-def play(folder: Path, *, last: str, keep: bool, cni: str) -> int:
+def plan_of(options: argparse.Namespace) -> Plan:
+    """The combination to play."""
+    nodes = options.nodes if options.cni == BRIDGE else 1
+    return Plan(families=FAMILIES[options.families], nodes=nodes, mode=options.mode, cni=options.cni)
+
+
+def play(folder: Path, plan: Plan, *, last: str, keep: bool) -> int:
     """Build, start, and run the steps."""
     heading("Build the images")
     (folder / "images").mkdir()
     images = save_images(folder / "images")
-    heading("Start a node")
-    with running_node(folder / "node", cni=cni) as node:
-        load_images(node, images)
-        stage = Stage(node, folder)
+    heading(f"Start {plan.nodes} node{'s' if plan.nodes > 1 else ''}")
+    with running_cluster(folder, plan) as cluster:
+        for node in cluster.nodes.values():
+            load_images(node, images)
+        stage = Stage(cluster, folder)
         try:
             return play_steps(stage, last=last)
         finally:
             if keep:
+                pids = ", ".join(f"{node.name} {node.pid}" for node in stage.nodes)
                 sys.stdout.write(
-                    f"kept: nsenter -t {node.pid} -a; kubeconfig {node.folder}/kubeconfig; Enter ends it\n"
+                    f"kept: nsenter -t PID -a ({pids}); kubeconfig {stage.node.folder}/kubeconfig; Enter ends it\n"
                 )
                 sys.stdin.readline()
 
 
 def play_steps(stage: Stage, *, last: str) -> int:
     """Run the steps up to one; stop at the first that fails."""
-    steps = WITHOUT_KUBE_PROXY if stage.node.cni == CILIUM_ALONE else STEPS
-    for number, step in enumerate(steps, 1):
+    for number, step in enumerate(steps_of(stage.plan), 1):
         begun = time.monotonic()
         heading(f"{number}. {(step.__doc__ or '').splitlines()[0]}")
         try:
@@ -96,11 +109,10 @@ def show_state(stage: Stage) -> None:
 
 
 def load_images(node: Node, images: dict[str, Path]) -> None:
-    """Import the archives into containerd and delete them."""
+    """Import the archives into a node's containerd."""
     for path in images.values():
         ctr = [program("ctr"), f"--address={node.folder}/containerd.sock", "--namespace=k8s.io"]
         node.run(*ctr, "images", "import", str(path))
-        path.unlink()
 
 
 def heading(text: str) -> None:

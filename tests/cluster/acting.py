@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from tests.cluster.stage import Stage
 from tests.deploy.manifests import DEPLOY, INSTALLATION, compose
 from tests.kit.programs import program
 
+MANIFESTS: Final = Path(__file__).parent / "manifests"
 PLAIN: Final = """
 configMapGenerator:
   - name: dnsproxy-settings
@@ -25,6 +26,20 @@ configMapGenerator:
     literals:
       - DNSPROXY_TARGET_FOR=plain=service:ingress-nginx/plain
 """
+
+
+def manifest(stage: Stage, name: str, **more: str) -> str:
+    """A manifest of the scene, with this cluster's values. Client and controller are as far apart as can be."""
+    values = {
+        "CLIENT_NAME": "client",
+        "CLUSTER_DNS": stage.at.dns,
+        "CONTROLLER_NODE": stage.nodes[0].name,
+        "CLIENT_NODE": stage.nodes[-1].name,
+    }
+    text = (MANIFESTS / name).read_text(encoding="utf-8")
+    for word, value in (values | more).items():
+        text = text.replace(word, json.dumps(value))
+    return text
 
 
 def kustomization(stage: Stage, name: str, *components: str) -> Path:
@@ -37,22 +52,39 @@ def kustomization(stage: Stage, name: str, *components: str) -> Path:
 
 def under_load(stage: Stage, what: str, *words: str, act: Callable[[], None]) -> dict[str, int]:
     """The counts of load.py in the client's pod, from before an action until after it."""
+    (counted,) = under_loads(stage, [(what, *words)], act=act)
+    return counted
+
+
+def under_loads(
+    stage: Stage, loads: Sequence[Sequence[str]], *, act: Callable[[], None], pod: str = "client"
+) -> list[dict[str, int]]:
+    """The counts of several load.py side by side in a pod, from before an action until after it."""
     # The pod keeps the files of an earlier load.
-    run = f"{what}-{time.monotonic_ns()}"
-    stop, begun = f"/tmp/stop-{run}", f"/tmp/begun-{run}"  # noqa: S108  # in a pod
-    command = f"touch {begun}; exec python3 /client/load.py {' '.join([what, stop, *words])}"
-    with ThreadPoolExecutor(1) as pool:
-        load = pool.submit(stage.client, "sh", "-c", command)
+    run = time.monotonic_ns()
+    stop = f"/tmp/stop-{run}"  # noqa: S108  # in a pod
+
+    def play(number: int, words: Sequence[str]) -> str:
+        what, *rest = words
+        command = f"touch /tmp/begun-{run}-{number}; exec python3 /client/load.py {' '.join([what, stop, *rest])}"
+        status, said = stage.client("sh", "-c", command, pod=pod)
+        stage.say(f"load.py {' '.join(words)}: {said}")
+        stage.expect("load.py", saw=status, wanted=0)
+        return said
+
+    with ThreadPoolExecutor(len(loads)) as pool:
+        playing = [pool.submit(play, number, words) for number, words in enumerate(loads)]
+        begun = [f"/tmp/begun-{run}-{number}" for number in range(len(loads))]  # noqa: S108  # in a pod
         try:
-            stage.eventually("the load", lambda: stage.client("test", "-e", begun)[0] == 0 or load.done())
+            for file, load in zip(begun, playing, strict=True):
+                stage.eventually(
+                    "the load",
+                    lambda file=file, load=load: stage.client("test", "-e", file, pod=pod)[0] == 0 or load.done(),  # type: ignore[misc]
+                )
             act()
         finally:
-            stage.client("touch", stop)
-        status, said = load.result()
-    stage.say(f"load.py {what} {' '.join(words)}: {said}")
-    stage.expect("load.py", saw=status, wanted=0)
-    counted: dict[str, int] = json.loads(said)["said"]
-    return counted
+            stage.client("touch", stop, pod=pod)
+        return [json.loads(load.result())["said"] for load in playing]
 
 
 def restart(stage: Stage, workload: str) -> None:

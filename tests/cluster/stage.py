@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.node import Node
-from tests.cluster.texts import CLUSTER_DNS
+from tests.cluster.addresses import Addresses
+from tests.cluster.nodes.cluster import Cluster
+from tests.cluster.nodes.node import Node
+from tests.cluster.plan import Plan
 from tests.kit.programs import program
 
 PATIENCE: Final = 180.0
@@ -29,11 +31,34 @@ class StepFailed(Exception):
 class Stage:
     """The current state of the scene."""
 
-    node: Node
+    cluster: Cluster
     folder: Path
     """A folder for files of the steps."""
     before: dict[str, Any] = field(default_factory=dict)
     """Values for later comparisons."""
+
+    @property
+    def node(self) -> Node:
+        """The first node, where commands run."""
+        return self.cluster.nodes[1]
+
+    @property
+    def nodes(self) -> list[Node]:
+        return list(self.cluster.nodes.values())
+
+    @property
+    def plan(self) -> Plan:
+        return self.cluster.plan
+
+    @property
+    def at(self) -> Addresses:
+        """The addresses of the primary family."""
+        return self.cluster.at[0]
+
+    @property
+    def edges(self) -> set[str]:
+        """The addresses that masqueraded connections have outside."""
+        return {self.at.node(node.place.number) for node in self.nodes}
 
     def say(self, text: str) -> None:
         """The observations of a step."""
@@ -48,17 +73,17 @@ class Stage:
         """An object, or a list of them."""
         return json.loads(self.kubectl("get", *words, "-o", "json"))
 
-    def client(self, *words: str) -> tuple[int, str]:
-        """Run a command in the client's pod: exit status and output."""
-        done = self.node.kubectl("exec", "client", "--", *words, check=False)
+    def client(self, *words: str, pod: str = "client") -> tuple[int, str]:
+        """Run a command in a client's pod: exit status and output."""
+        done = self.node.kubectl("exec", pod, "--", *words, check=False)
         return done.returncode, (done.stdout + done.stderr).strip()
 
-    def curl(self, url: str) -> tuple[int, str]:
-        """A page, fetched by the client's pod."""
-        return self.client("curl", "-sS", "--cacert", "/client/ca.crt", "--max-time", "8", url)
+    def curl(self, url: str, *more: str, pod: str = "client") -> tuple[int, str]:
+        """A page, fetched by a client's pod."""
+        return self.client("curl", "-sS", "--cacert", "/client/ca.crt", "--max-time", "8", *more, url, pod=pod)
 
-    def client_address(self) -> str:
-        return str(self.get("pod", "client")["status"]["podIP"])
+    def client_address(self, pod: str = "client") -> str:
+        return str(self.get("pod", pod)["status"]["podIP"])
 
     def relay(self) -> Any:
         """The route Service of the class nginx."""
@@ -70,9 +95,10 @@ class Stage:
     def corefile(self) -> str:
         return str(self.get(COREDNS_MAP, "-n", "kube-system")["data"]["Corefile"])
 
-    def dig(self, name: str, *, server: str = CLUSTER_DNS) -> list[str]:
-        """The response in the node's own network, which reaches every Service too."""
-        done = self.node.run(program("dig"), f"@{server}", "+short", "+tries=1", "+time=4", name, check=False)
+    def dig(self, name: str, *, server: str = "", record: str = "") -> list[str]:
+        """The response in the node's own network, which reaches every Service too; addresses of the primary family."""
+        asked = [f"@{server or self.at.dns}", "+short", "+tries=1", "+time=4", name, record or self.at.record]
+        done = self.node.run(program("dig"), *asked, check=False)
         return done.stdout.split()
 
     def rolled_out(self, *workloads: str, namespace: str = "switchback") -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.node import missing
+from tests.cluster.nodes.cluster import missing
 from tests.conftest import refuse
 from tests.deploy.image import PROJECT
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.policies import format_rules
+from tests.cluster.nodes.policies import format_rules
 from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import DEPLOY, render
 from tests.kit.apiserver import ApiServer

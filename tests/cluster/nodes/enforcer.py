@@ -1,4 +1,4 @@
-"""`python -m tests.cluster.enforcer KUBECONFIG`: keeps the cluster's NetworkPolicies in the kernel of its node.
+"""`python -m tests.cluster.nodes.enforcer KUBECONFIG`: keeps the cluster's NetworkPolicies in the kernel of its node.
 
 The law: a thin shell around policies.py; each change of a pod, a policy or a namespace replaces the whole ruleset in
 one transaction. It runs until it is terminated.
@@ -19,7 +19,7 @@ from sidecar.kubernetes.config import load_cluster
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
-from tests.cluster.policies import Object, format_rules
+from tests.cluster.nodes.policies import Object, format_rules
 
 _PAUSE: Final = 0.05
 """Seconds to collect simultaneous changes."""

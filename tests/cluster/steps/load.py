@@ -2,6 +2,8 @@
 
     load.py dns STOP NAMESERVER SUFFIX ADDRESS COUNT    lookups of unique names below SUFFIX, at least COUNT
     load.py http STOP URL                               pages, each over a new connection
+    load.py paced-dns STOP NAMESERVER SUFFIX ADDRESS    lookups, PACE a second; ADDRESS may be NXDOMAIN
+    load.py paced-http STOP URL                         pages, PACE a second
 
 It runs until the file STOP exists, so that an action meanwhile is under load from its beginning to its end.
 The law: nothing is retried, so that every loss shows. Prints one JSON object.
@@ -24,18 +26,26 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 WORKERS = 8
+A, AAAA = 1, 28
+NXDOMAIN = "NXDOMAIN"
+PACE = 10.0
+"""Lookups or requests per second of a paced load."""
+PACED_WORKERS = 100
+"""As many as wait at once if every one waits until its end."""
 LONGEST = 600.0
 """Time limit in seconds, if the file STOP never appears."""
 PATIENCE = 6.0
 """Seconds for one lookup: longer than CoreDNS needs for one dead dnsproxy and the next upstream."""
 
 
-def look_up(nameserver: str, name: str, address: bytes) -> str:
-    """`ok`, or the error."""
+def look_up(nameserver: str, name: str, wanted: str) -> str:
+    """`ok`, or the error; the record that is asked for has the family of the wanted address."""
     ident = struct.unpack("!H", os.urandom(2))[0]
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
-    query = struct.pack("!6H", ident, 0x0100, 1, 0, 0, 0) + labels + b"\0\0\1\0\1"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+    record = AAAA if ":" in wanted else A
+    query = struct.pack("!6H", ident, 0x0100, 1, 0, 0, 0) + labels + struct.pack("!BHH", 0, record, 1)
+    family = socket.AF_INET6 if ":" in nameserver else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as client:
         client.settimeout(PATIENCE)
         client.connect((nameserver, 53))
         try:
@@ -46,8 +56,13 @@ def look_up(nameserver: str, name: str, address: bytes) -> str:
     if struct.unpack("!H", reply[:2])[0] != ident:
         return "another's reply"
     if reply[3] & 15:
-        return f"rcode {reply[3] & 15}"
-    return "ok" if reply.endswith(address) else "another address"
+        return "ok" if (reply[3] & 15, wanted) == (3, NXDOMAIN) else f"rcode {reply[3] & 15}"
+    return "ok" if reply.endswith(packed(wanted)) else "another address"
+
+
+def packed(address: str) -> bytes:
+    """An address as a record has it."""
+    return socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
 
 
 def fetch(url: str) -> str:
@@ -100,6 +115,23 @@ def many(ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: 
     return {"said": dict(said), "seconds": round(seconds, 1), "slowest": round(slowest, 2), "first_and_last": times}
 
 
+def lookups(nameserver: str, suffix: str, wanted: str) -> Callable[[int], str]:
+    """A lookup of a name by its number, which no cache has; `wanted` is an address, or NXDOMAIN."""
+    run = os.urandom(3).hex()
+    return lambda number: look_up(nameserver, f"h{run}-{number}.{suffix}", wanted)
+
+
+def paced(ask: Callable[[int], str], goes_on: Callable[[int], bool]) -> dict[str, object]:
+    """Ask at a fixed rate, however long each answer takes: what is slow hides nothing of what follows."""
+    begun = time.monotonic()
+
+    def at_its_time(number: int) -> str:
+        time.sleep(max(0.0, begun + number / PACE - time.monotonic()))
+        return ask(number)
+
+    return many(at_its_time, goes_on, workers=PACED_WORKERS)
+
+
 def main(what: str, stop: str, *words: str) -> dict[str, object]:
     """Run the command line's command."""
     file, deadline = Path(stop), time.monotonic() + LONGEST
@@ -108,14 +140,13 @@ def main(what: str, stop: str, *words: str) -> dict[str, object]:
         return number < least or (not file.exists() and time.monotonic() < deadline)
 
     if what == "dns":
-        nameserver, suffix, address, count = words
-        run, wanted = os.urandom(3).hex(), socket.inet_aton(address)
-        return many(
-            lambda number: look_up(nameserver, f"h{run}-{number}.{suffix}", wanted),
-            lambda number: goes_on(number, int(count)),
-            workers=WORKERS,
-        )
+        *where, count = words
+        return many(lookups(*where), lambda number: goes_on(number, int(count)), workers=WORKERS)
+    if what == "paced-dns":
+        return paced(lookups(*words), lambda number: goes_on(number, 0))
     (url,) = words
+    if what == "paced-http":
+        return paced(lambda _: fetch(url), lambda number: goes_on(number, 0))
     return many(lambda _: fetch(url), lambda number: goes_on(number, 0), workers=4)
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from tests.cluster.texts import NODE, POD_RANGE
+from tests.cluster.nodes.configs import UPLINK, Place
 
 PROGRAMS: Final = ("cilium-agent", "cilium-cni", "cilium-bpf", "cilium-crds")
 """The programs of `scripts/peers.sh --cilium`."""
@@ -22,8 +22,6 @@ LIBRARY: Final = "cilium-lib"
 """The folder with the sources of these programs."""
 CGROUPS: Final = "/run/cilium/cgroupv2"
 """The node's control group, whose processes' connections the agent redirects."""
-DEVICES: Final = "node0,balancer+"
-"""Where packets from outside arrive: on the node's device, and on the link of the load balancer."""
 _TABLES: Final = ("nat", "mangle", "raw", "filter")
 _MATCHES: Final = ("xt_socket", "xt_TPROXY", "xt_mark", "xt_comment", "xt_set", "ip_set", "nf_conntrack")
 
@@ -46,24 +44,26 @@ def format_network(folder: str) -> str:
 
 
 def programs(
-    folder: str, bare: Mapping[str, list[str]], *, find: Mapping[str, str], alone: bool = False
+    place: Place, bare: Mapping[str, list[str]], *, find: Mapping[str, str], alone: bool = False
 ) -> dict[str, list[str]]:
     """A node's command lines with the agent, without our enforcer, and without kube-proxy if the agent is alone."""
     without = {"enforcer", "kube-proxy"} if alone else {"enforcer"}
     changed = {name: command for name, command in bare.items() if name not in without}
-    ranges = ["--allocate-node-cidrs", f"--cluster-cidr={POD_RANGE}"]
-    changed["kube-controller-manager"] = [*changed["kube-controller-manager"], *ranges]
-    return {**changed, "cilium-agent": agent(folder, find=find, alone=alone)}
+    ranges = ["--allocate-node-cidrs", f"--cluster-cidr={place.at[0].pods}"]
+    if "kube-controller-manager" in changed:
+        changed["kube-controller-manager"] = [*changed["kube-controller-manager"], *ranges]
+    return {**changed, "cilium-agent": agent(place, find=find, alone=alone)}
 
 
-def agent(folder: str, *, find: Mapping[str, str], alone: bool = False) -> list[str]:
+def agent(place: Place, *, find: Mapping[str, str], alone: bool = False) -> list[str]:
     """The agent's command line; alone, it carries connections to Services too."""
+    folder, pods = place.folder, place.at[0].pods
     return [
-        *("env", f"K8S_NODE_NAME={NODE}", "CILIUM_K8S_NAMESPACE=kube-system", find["cilium-agent"]),
+        *("env", f"K8S_NODE_NAME={place.name}", "CILIUM_K8S_NAMESPACE=kube-system", find["cilium-agent"]),
         f"--k8s-kubeconfig-path={folder}/kubeconfig",
         *("--ipam=kubernetes", "--identity-allocation-mode=crd", f"--kube-proxy-replacement={str(alone).lower()}"),
         *("--enable-ipv4=true", "--enable-ipv6=false", "--enable-ipv4-masquerade=false"),
-        *("--routing-mode=native", f"--ipv4-native-routing-cidr={POD_RANGE}", f"--devices={DEVICES}"),
+        *("--routing-mode=native", f"--ipv4-native-routing-cidr={pods}", f"--devices={UPLINK}"),
         *("--enable-l7-proxy=false", "--enable-hubble=false"),
         *("--enable-health-checking=false", "--enable-endpoint-health-checking=false"),
         *("--bpf-root=/sys/fs/bpf", f"--lib-dir={folder}/{LIBRARY}", f"--cgroup-root={CGROUPS}"),

@@ -14,6 +14,7 @@ from typing import Any, Final
 Object = Mapping[str, Any]
 
 TABLE: Final = "inet policies"
+FAMILIES: Final = ("ip", "ip6")
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 
@@ -27,24 +28,30 @@ def format_rules(pods: Iterable[Object], policies: Sequence[Object], namespaces:
     labels = {one["metadata"]["name"]: one["metadata"].get("labels") or {} for one in namespaces}
     living = [one for one in pods if address_of(one)]
     chains: dict[str, list[str]] = {}
-    jumps: dict[str, list[str]] = {"Ingress": [], "Egress": []}
+    jumps: dict[str, list[tuple[str, str]]] = {"Ingress": [], "Egress": []}
     for pod in sorted(living, key=address_of):
         for direction, elements in jumps.items():
             selecting = [one for one in policies if selects(one, pod) and direction in types_of(one)]
             if selecting:
-                name = f"{direction.lower()}-{address_of(pod).replace('.', '-')}"
-                elements.append(f"{address_of(pod)} : jump {name}")
+                name = f"{direction.lower()}-{address_of(pod).replace('.', '-').replace(':', '-')}"
+                elements.extend((address, f"{address} : jump {name}") for address in addresses_of(pod))
                 allowed = [rule for one in selecting for rule in _rules(one, pod, direction, living, labels)]
                 chains[name] = [*dict.fromkeys(allowed), "counter drop"]
     return "\n".join([f"table {TABLE}", f"delete table {TABLE}", f"table {TABLE} {{", *_body(chains, jumps), "}", ""])
 
 
 def address_of(pod: Object) -> str:
-    """Its IPv4 address; empty if it has no address of its own (any more)."""
+    """Its first address; empty if it has no address of its own (any more)."""
+    return next(iter(addresses_of(pod)), "")
+
+
+def addresses_of(pod: Object) -> list[str]:
+    """Its own addresses, one for each family of the cluster."""
     status = pod.get("status") or {}
     if pod["spec"].get("hostNetwork") or status.get("phase") in _ENDED:
-        return ""
-    return str(status.get("podIP") or "")
+        return []
+    first = [{"ip": status["podIP"]}] if status.get("podIP") else []
+    return [one["ip"] for one in status.get("podIPs") or first]
 
 
 def types_of(policy: Object) -> Sequence[str]:
@@ -95,14 +102,26 @@ def _peers(
     """The matches for the peers of a rule; one that matches everything if the rule names none."""
     if not peers:
         yield ""
-    if sources := _addresses([one for one in peers if "ipBlock" not in one], policy, pods, namespaces):
-        yield f"ip {side} {{ {', '.join(sources)} }} "
+    sources = _addresses([one for one in peers if "ipBlock" not in one], policy, pods, namespaces)
+    for family, found in by_family(sources):
+        yield f"{family} {side} {{ {', '.join(found)} }} "
     for block in (one["ipBlock"] for one in peers if "ipBlock" in one):
         excepted = block.get("except") or ()
-        if any(":" in one for one in (block["cidr"], *excepted)):
-            raise Unenforceable("ipBlock of IPv6")
-        without = f"ip {side} != {{ {', '.join(excepted)} }} " if excepted else ""
-        yield f"ip {side} {block['cidr']} {without}"
+        family = family_of(block["cidr"])
+        without = f"{family} {side} != {{ {', '.join(excepted)} }} " if excepted else ""
+        yield f"{family} {side} {block['cidr']} {without}"
+
+
+def family_of(address: str) -> str:
+    """The name of an address's or a range's family in a rule."""
+    return "ip6" if ":" in address else "ip"
+
+
+def by_family(addresses: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """The addresses of each family, if there are any."""
+    for family in FAMILIES:
+        if found := [one for one in addresses if family_of(one) == family]:
+            yield family, found
 
 
 def _addresses(
@@ -118,7 +137,7 @@ def _addresses(
             else:
                 is_there = space == policy["metadata"]["namespace"]
             if is_there and matches(peer.get("podSelector") or {}, pod["metadata"].get("labels") or {}):
-                found.add(address_of(pod))
+                found.update(addresses_of(pod))
     return sorted(found)
 
 
@@ -142,19 +161,23 @@ def _port(port: Object | None, pod: Object, direction: str) -> str:
     return f"{protocol} dport {number} " if number is not None else f"meta l4proto {protocol} "
 
 
-def _body(chains: Mapping[str, Sequence[str]], jumps: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _body(chains: Mapping[str, Sequence[str]], jumps: Mapping[str, Sequence[tuple[str, str]]]) -> Iterator[str]:
     for name, rules in chains.items():
         yield from _chain(name, rules)
     verdicts = {
-        direction: [f"ip {side} vmap {{ {', '.join(jumps[direction])} }}"] if jumps[direction] else []
+        direction: [
+            f"{family} {side} vmap {{ {', '.join(found)} }}"
+            for family in FAMILIES
+            if (found := [element for address, element in jumps[direction] if family_of(address) == family])
+        ]
         for direction, side in (("Egress", "saddr"), ("Ingress", "daddr"))
     }
-    known = "ct state established,related accept"
+    # Without its neighbours' answers a pod of IPv6 reaches nothing.
+    known = ["ct state established,related accept", "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept"]
     # After kube-proxy's translation: the addresses are those of pods.
-    yield from _chain(
-        "forward", ["type filter hook forward priority 10;", known, *verdicts["Egress"], *verdicts["Ingress"]]
-    )
-    yield from _chain("input", ["type filter hook input priority 10;", known, *verdicts["Egress"]])
+    forward = ["type filter hook forward priority 10;", *known, *verdicts["Egress"], *verdicts["Ingress"]]
+    yield from _chain("forward", forward)
+    yield from _chain("input", ["type filter hook input priority 10;", *known, *verdicts["Egress"]])
 
 
 def _chain(name: str, rules: Iterable[str]) -> Iterator[str]:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.acting import kustomization, make_certificate, seen_by_nginx
-from tests.cluster.addressing import OUTSIDE, address_is_the_pods, from_pod, rules, rules_outlive_agents
-from tests.cluster.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
-from tests.cluster.ip_mode import commands_do_the_same, passed_traffic_is_lost, pods_reach_the_balancer
-from tests.cluster.life import (
+from tests.cluster.acting import kustomization, make_certificate, manifest, seen_by_nginx
+from tests.cluster.plan import CILIUM_ALONE, Plan
+from tests.cluster.stage import Stage, StepFailed
+from tests.cluster.steps.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
+from tests.cluster.steps.ip_mode import commands_do_the_same, passed_traffic_is_lost, pods_reach_the_balancer
+from tests.cluster.steps.life import (
     down_relay_costs_nothing,
     every_node_has_one,
     no_lookup_is_lost,
@@ -25,21 +26,27 @@ from tests.cluster.life import (
     ready_pods,
     rendered_anew_is_repaired,
 )
-from tests.cluster.publishing import hosts_file, node_has_the_names, node_is_cut_off
-from tests.cluster.refusing import strangers_are_refused
-from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.steering import (
+from tests.cluster.steps.publishing import hosts_file, node_has_the_names, node_is_cut_off
+from tests.cluster.steps.refusing import strangers_are_refused
+from tests.cluster.steps.steering import (
     decision_has_evidence,
     demanding_controller_is_steered,
     hostname_is_let_go,
     plain_controller_is_let_go,
     second_controller_comes_and_goes,
 )
-from tests.cluster.texts import CLUSTER_DNS, PUBLIC_ADDRESS
+from tests.cluster.steps.two_nodes import (
+    drain_costs_nothing,
+    every_way_leads_to_the_page,
+    local_policy_of_a_target_loses_nobody,
+    node_dies,
+)
+from tests.cluster.steps.whole_ip import address_is_the_pods, from_pod, rules, rules_outlive_agents
 from tests.deploy.manifests import DEPLOY, INSTALLATION
 from tests.kit.programs import program
 
-MANIFESTS: Final = Path(__file__).parent / "manifests"
+LOAD: Final = Path(__file__).parent / "steps" / "load.py"
+"""The program that the client's pod runs."""
 
 _NO_CONNECTION: Final = 7
 """The exit status of curl for this error."""
@@ -68,28 +75,28 @@ def cluster_is_there(stage: Stage) -> None:
     """A cluster as made by kubeadm, two ingress controllers, a load balancer with an address, and a pod."""
     make_certificate(stage.folder)
     stage.kubectl("apply", "--server-side", "-f", program("dnsendpoint"))
-    stage.kubectl("apply", "-f", str(MANIFESTS / "coredns.yaml"))
-    stage.kubectl("apply", "-f", str(MANIFESTS / "ingress.yaml"))
+    stage.kubectl("apply", "-f", "-", given=manifest(stage, "coredns.yaml"))
+    stage.kubectl("apply", "-f", "-", given=manifest(stage, "ingress.yaml"))
     pair = [f"--cert={stage.folder}/tls.crt", f"--key={stage.folder}/tls.key"]
     stage.kubectl("create", "secret", "tls", "tls", "-n", "ingress-nginx", *pair)
-    files = [f"--from-file={Path(__file__).parent / 'load.py'}", f"--from-file=ca.crt={stage.folder}/tls.crt"]
+    files = [f"--from-file={LOAD}", f"--from-file=ca.crt={stage.folder}/tls.crt"]
     stage.kubectl("create", "configmap", "client", *files)
-    stage.kubectl("apply", "-f", str(MANIFESTS / "client.yaml"))
+    stage.kubectl("apply", "-f", "-", given=manifest(stage, "client.yaml"))
     stage.rolled_out("deployment/coredns", namespace="kube-system")
     stage.rolled_out("deployment/controller", "deployment/plain", namespace="ingress-nginx")
     balancer = ("service", "ingress-nginx-controller", "-n", "ingress-nginx")
-    stage.patch_status(*balancer, entry={"ip": PUBLIC_ADDRESS, "ipMode": "VIP"})
+    stage.patch_status(*balancer, entry={"ip": stage.at.public, "ipMode": "VIP"})
     stage.kubectl("wait", "pod/client", "--for=condition=Ready", "--timeout=120s")
     stage.ingress("app", "app.example.org")
     # As the controller of a real ingress class does.
-    stage.ingress_status("app", {"ip": PUBLIC_ADDRESS})
+    stage.ingress_status("app", {"ip": stage.at.public})
     stage.before["corefile"] = stage.corefile()
     stage.say(stage.kubectl("get", "pods", "-A", "-o", "wide"))
 
 
 def fault_is_there(stage: Stage) -> None:
     """Before: the pod cannot reach the cluster's own hostname; from outside, with the header, it answers."""
-    stage.eventually("the public address", lambda: stage.dig("app.example.org") == [PUBLIC_ADDRESS])
+    stage.eventually("the public address", lambda: stage.dig("app.example.org") == [stage.at.public])
     # Until kube-proxy has learned the address, no server answers there.
     stage.eventually("a server at the name", lambda: stage.curl("http://app.example.org/")[0] != _NO_CONNECTION)
     for url in ("http://app.example.org/", "https://app.example.org/"):
@@ -109,7 +116,7 @@ def fault_is_there(stage: Stage) -> None:
         "--max-time",
         "8",
         "--resolve",
-        f"app.example.org:80:{PUBLIC_ADDRESS}",
+        f"app.example.org:80:{stage.at.in_url(stage.at.public)}",
     ]
     done = stage.node.run(*outside, "http://app.example.org/")
     stage.say(f"with the header, as the load balancer sends it: {done.stdout.strip()}")
@@ -144,12 +151,14 @@ def cure_works(stage: Stage) -> None:
         line = seen_by_nginx(stage, f'"app.example.org" 200 {scheme}')
         stage.say(f"{scheme}: {said}; nginx: {line}")
         stage.expect("the client that nginx saw", saw=line.split()[0], wanted=pod)
-    for words in (["getent", "ahostsv4", "app.example.org"], ["musl-resolve", "app.example.org"]):
+    for words in (["getent", f"ahostsv{stage.at.family}", "app.example.org"], ["musl-resolve", "app.example.org"]):
         status, said = stage.client(*words)
         stage.expect(words[0], saw=(status, said.split()[0] if said else ""), wanted=(0, relay))
         stage.say(f"{words[0]}: {said.splitlines()[0]}")
-    stage.expect("a name outside", saw=stage.dig("www.example.net"), wanted=["192.0.2.80"])
-    stage.expect("a name in the cluster", saw=stage.dig("kube-dns.kube-system.svc.cluster.local"), wanted=[CLUSTER_DNS])
+    stage.expect("a name outside", saw=stage.dig("www.example.net"), wanted=[stage.at.elsewhere])
+    stage.expect(
+        "a name in the cluster", saw=stage.dig("kube-dns.kube-system.svc.cluster.local"), wanted=[stage.at.dns]
+    )
 
 
 def new_ingress_is_quick(stage: Stage) -> None:
@@ -201,11 +210,11 @@ def removal_leaves_nothing(stage: Stage) -> None:
     stage.expect("the rules of wholeip", saw=rules(stage), wanted="")
     stage.expect(
         "the source address outside",
-        saw=from_pod(stage, "machine", OUTSIDE),
+        saw=from_pod(stage, "machine", stage.at.outside),
         wanted=stage.before["leaves as"],
     )
     stage.expect("the node's hosts file", saw=hosts_file(stage), wanted=stage.before["hosts"])
-    stage.eventually("the public address", lambda: stage.dig("late.example.org") == [PUBLIC_ADDRESS])
+    stage.eventually("the public address", lambda: stage.dig("late.example.org") == [stage.at.public])
     stage.say("the Corefile, the node's hosts file and its rules are as before, and nothing is left")
 
 
@@ -220,9 +229,13 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     doctor_sees_the_cure,
     new_ingress_is_quick,
     second_class_goes_straight,
+    local_policy_of_a_target_loses_nobody,
     strangers_are_refused,
+    every_way_leads_to_the_page,
     no_lookup_is_lost,
     no_request_is_lost,
+    drain_costs_nothing,
+    node_dies,
     down_relay_costs_nothing,
     plain_controller_is_let_go,
     demanding_controller_is_steered,
@@ -249,3 +262,11 @@ WITHOUT_KUBE_PROXY: Final[Sequence[Callable[[Stage], None]]] = (
     passed_traffic_is_lost,
 )
 """The steps on a node where Cilium carries connections to Services."""
+_OF_TWO_NODES: Final = frozenset({every_way_leads_to_the_page, drain_costs_nothing, node_dies})
+
+
+def steps_of(plan: Plan) -> list[Callable[[Stage], None]]:
+    """The steps that a combination can show."""
+    if plan.cni == CILIUM_ALONE:
+        return list(WITHOUT_KUBE_PROXY)
+    return [step for step in STEPS if plan.nodes > 1 or step not in _OF_TWO_NODES]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from tests.cluster.acting import memory
 from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.texts import PUBLIC_ADDRESS
 
 HOST = "registry.example.org"
 """The registry from which a node pulls its images."""
@@ -16,7 +15,7 @@ HOST = "registry.example.org"
 def node_is_cut_off(stage: Stage) -> None:
     """Before: the node's own resolver, used for image pulls, returns the public address, which gives no page."""
     stage.before["hosts"] = hosts_file(stage)
-    stage.expect("the public address", saw=getent(stage, HOST), wanted=PUBLIC_ADDRESS)
+    stage.expect("the public address", saw=getent(stage, HOST), wanted=stage.at.public)
     status, said = curl(stage, f"https://{HOST}/")
     stage.say(f"curl https://{HOST}/ on the node: {said}")
     if status == 0:
@@ -40,14 +39,14 @@ def node_has_the_names(stage: Stage) -> None:
     status, said = curl(stage, f"https://{HOST}/")
     stage.expect("the page, on the node", saw=(status, said), wanted=(0, f"hello from {HOST}"))
     stage.kubectl("delete", "ingress", "registry")
-    stage.eventually("no name any more", lambda: getent(stage, HOST) == PUBLIC_ADDRESS, seconds=60)
+    stage.eventually("no name any more", lambda: getent(stage, HOST) == stage.at.public, seconds=60)
     stage.eventually("no record any more", lambda: HOST not in records(stage), seconds=60)
     stage.expect("another name", saw=getent(stage, "app.example.org"), wanted=relay)
 
 
 def getent(stage: Stage, name: str) -> str:
     """A name's address from the node's C library: from its hosts file, otherwise from its nameserver."""
-    said = stage.node.run("getent", "ahostsv4", name, check=False).stdout.split()
+    said = stage.node.run("getent", f"ahostsv{stage.at.family}", name, check=False).stdout.split()
     return said[0] if said else ""
 
 

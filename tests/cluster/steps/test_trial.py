@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.node import Node
+from tests.cluster.addresses import IPV4
+from tests.cluster.nodes.cluster import Cluster
+from tests.cluster.nodes.link import Link
+from tests.cluster.plan import Plan
 from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.texts import PUBLIC_ADDRESS
-from tests.cluster.trial import answered_before, doctor, exit_status, expect_end, with_words
+from tests.cluster.steps.trial import answered_before, doctor, exit_status, expect_end, with_words
 from tests.kit.programs import program
 
 RUNNING = {"state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
@@ -66,16 +68,16 @@ def test_only_a_job_with_one_container_gets_words(containers: tuple[str, ...]) -
     ("log", "answered"),
     [
         ("", {}),
-        (f"  before the trial: {PUBLIC_ADDRESS}:80 (HTTP): plain closed", {"80": False}),
-        (f"  before the trial: {PUBLIC_ADDRESS}:443 (TLS): plain reset (Connection reset by peer)", {"443": False}),
-        (f"  before the trial: {PUBLIC_ADDRESS}:80 (HTTP): plain answered (200 OK)", {"80": True}),
-        (f"  trial: {PUBLIC_ADDRESS}:80 (HTTP): plain closed", {}),
+        (f"  before the trial: {IPV4.public}:80 (HTTP): plain closed", {"80": False}),
+        (f"  before the trial: {IPV4.public}:443 (TLS): plain reset (Connection reset by peer)", {"443": False}),
+        (f"  before the trial: {IPV4.public}:80 (HTTP): plain answered (200 OK)", {"80": True}),
+        (f"  trial: {IPV4.public}:80 (HTTP): plain closed", {}),
         ("  before the trial: 192.0.2.1:80 (HTTP): plain closed", {}),
     ],
     ids=["empty", "closed", "reset", "answered", "in-the-trial", "another-address"],
 )
 def test_only_a_connection_before_the_trial_counts_as_one(log: str, answered: dict[str, bool]) -> None:
-    assert answered_before(log) == answered
+    assert answered_before(log, IPV4.public) == answered
 
 
 class Told(Stage):
@@ -91,7 +93,7 @@ class Told(Stage):
 
 
 def told(folder: Path) -> Stage:
-    return Told(Node(folder, 0, ""), folder)
+    return Told(Cluster(Plan(), Link(0), folder, ""), folder)
 
 
 def test_the_end_of_a_job_has_the_address_of_its_pod(tmp_path: Path) -> None:

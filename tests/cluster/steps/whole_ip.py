@@ -1,7 +1,7 @@
 """Steps of the scene: a whole load balancer address for a pod, in both directions.
 
-The law: as in steps.py. The outside is a separate network with one route in, to the load balancer's address, so a
-packet that still has the pod's address gets no answer there.
+The law: as in scenes.py. The outside is a separate network with one route in, to the load balancer's address, so a
+packet that still has the pod's address gets no answer there. That route leads to any node, whichever the pod is on.
 """
 
 from __future__ import annotations
@@ -13,34 +13,33 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.images import WITH_NFTABLES
-from tests.cluster.outside import Outside, configure, inside, pid_of, start_outside
+from tests.cluster.nodes.images import WITH_NFTABLES
+from tests.cluster.nodes.link import add_routes
+from tests.cluster.nodes.node import Node
 from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.texts import POD_RANGE, SERVICE_RANGE
+from tests.cluster.steps.outside import Outside, inside, pid_of, start_outside
 from tests.deploy.manifests import DEPLOY
 from tests.kit.programs import program
 
-ADDRESS: Final = "198.18.9.10"
-"""An address of the load balancer, for one pod."""
-OUTSIDE: Final = "198.18.8.2"
-EDGE: Final = "198.18.8.1"
-"""The node's address on the link to the outside."""
-WORLD: Final = Outside("outside", EDGE, [OUTSIDE])
+WORLD: Final = "outside"
 PORT: Final = 8000
 SPACE: Final = "switchback-wholeip"
 TABLE: Final = "switchback_wholeip"
 ANSWER: Final = """
-import socketserver, sys
+import socket, socketserver, sys
 
 class Peer(socketserver.StreamRequestHandler):
     def handle(self):
         for _ in self.rfile:
-            self.wfile.write(f"{self.client_address[0]}\\n".encode())
+            self.wfile.write(f"{self.client_address[0].removeprefix('::ffff:')}\\n".encode())
 
-socketserver.ThreadingTCPServer.allow_reuse_address = True
-socketserver.ThreadingTCPServer(("", int(sys.argv[1])), Peer).serve_forever()
+class Server(socketserver.ThreadingTCPServer):
+    address_family = socket.AF_INET6
+    allow_reuse_address = True
+
+Server(("::", int(sys.argv[1])), Peer).serve_forever()
 """
-"""A server that answers each request on a connection with the client's address."""
+"""A server in both families that answers each request on a connection with the client's address."""
 ASK: Final = """
 import socket, sys
 
@@ -94,18 +93,18 @@ def address_is_the_pods(stage: Stage) -> None:
     make_outside(stage)
     stage.apply(POD)
     stage.apply(SERVICE)
-    status = {"status": {"loadBalancer": {"ingress": [{"ip": ADDRESS, "ipMode": "VIP"}]}}}
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": stage.at.whole, "ipMode": "VIP"}]}}}
     stage.kubectl("patch", "service", "machine", "--subresource=status", "--type=merge", "-p", json.dumps(status))
     stage.kubectl("wait", "pod/machine", "--for=condition=Ready", "--timeout=120s")
     stage.expect("before, the answer to the outside", saw=from_outside(stage), wanted="")
-    stage.before["leaves as"] = from_pod(stage, "machine", OUTSIDE)
+    stage.before["leaves as"] = from_pod(stage, "machine", stage.at.outside)
     # A CNI masquerades its pods, or leaves that to another program.
-    stage.expect("before, the source address outside", saw=stage.before["leaves as"] in {EDGE, ""}, wanted=True)
+    stage.expect("before, the source address outside", saw=stage.before["leaves as"] in {*stage.edges, ""}, wanted=True)
     stage.before["ready since"] = ready_since(stage)
     stage.kubectl("apply", "-k", str(kustomization(stage)))
     stage.rolled_out("daemonset/wholeip", namespace=SPACE)
     lasted = stage.eventually("an answer to the outside", lambda: from_outside(stage), seconds=60)
-    stage.say(f"{ADDRESS} answers {lasted:.1f} s after its agent is ready")
+    stage.say(f"{stage.at.whole} answers {lasted:.1f} s after its agent is ready")
     stage.say(stage.kubectl("exec", "-n", SPACE, "daemonset/wholeip", "--", "wholeip", "status"))
     expect_all_ways(stage)
 
@@ -114,17 +113,17 @@ def rules_outlive_agents(stage: Stage) -> None:
     """Stopped agents leave their rules: a connection survives, new ones work, and the same with agents again."""
     before = rules(stage)
     with asking_from_outside(stage) as connection:
-        stage.expect("a connection", saw=ask_again(connection), wanted=OUTSIDE)
+        stage.expect("a connection", saw=ask_again(connection), wanted=stage.at.outside)
         stage.kubectl("delete", "daemonset", "wholeip", "-n", SPACE, "--cascade=foreground")
         stage.expect("agents", saw=stage.get("pods", "-n", SPACE)["items"], wanted=[])
         stage.expect("the rules", saw=rules(stage), wanted=before)
-        stage.expect("the same connection", saw=ask_again(connection), wanted=OUTSIDE)
+        stage.expect("the same connection", saw=ask_again(connection), wanted=stage.at.outside)
         expect_all_ways(stage)
         stage.kubectl("apply", "-k", str(kustomization(stage)))
         stage.rolled_out("daemonset/wholeip", namespace=SPACE)
         stage.expect("the rules, with an agent again", saw=rules(stage), wanted=before)
-        stage.expect("the same connection", saw=ask_again(connection), wanted=OUTSIDE)
-    stage.say("\n".join(line for line in before.splitlines() if ADDRESS in line))
+        stage.expect("the same connection", saw=ask_again(connection), wanted=stage.at.outside)
+    stage.say("\n".join(line for line in before.splitlines() if stage.at.whole in line))
     stage.expect("the time since which the pod is ready", saw=ready_since(stage), wanted=stage.before["ready since"])
     stage.say(f"the kubelet found the pod ready all the time, since {ready_since(stage)}")
 
@@ -134,7 +133,10 @@ def kustomization(stage: Stage) -> Path:
     folder = stage.folder / "wholeip"
     folder.mkdir(exist_ok=True)
     name, _, tag = WITH_NFTABLES.rpartition(":")
-    networks = {"name": "WHOLEIP_CLUSTER_NETWORK", "value": f"{POD_RANGE} {SERVICE_RANGE}"}
+    networks = {
+        "name": "WHOLEIP_CLUSTER_NETWORK",
+        "value": " ".join(f"{at.pods} {at.services}" for at in stage.cluster.at),
+    }
     add = [{"op": "add", "path": "/spec/template/spec/containers/0/env/-", "value": networks}]
     document = {
         "kind": "Kustomization",
@@ -148,26 +150,42 @@ def kustomization(stage: Stage) -> Path:
 
 def make_outside(stage: Stage) -> None:
     """A network with a server in it, a link to the node, and a route to the load balancer's address."""
-    start_outside(stage, WORLD, sys.executable, "-c", ANSWER, str(PORT))
-    configure(pid_of(stage, WORLD), f"route add {ADDRESS} via {EDGE}")
+    start_outside(stage, Outside(WORLD, [(stage.at, stage.at.outside)]), sys.executable, "-c", ANSWER, str(PORT))
+    enter_by(stage, 1)
+
+
+def enter_by(stage: Stage, number: int) -> None:
+    """The node to which the outside sends what is for the load balancer's address."""
+    add_routes(pid_of(stage, WORLD), [(f"{stage.at.whole}/{stage.at.host_length}", stage.at.node(number))])
 
 
 def expect_all_ways(stage: Stage) -> None:
-    """The addresses that the peers see, asked again."""
+    """The addresses that the peers see, asked again; the outside enters by each node."""
     pod, client = str(stage.get("pod", "machine")["status"]["podIP"]), stage.client_address()
-    asked = [sys.executable, "-c", ASK, pod, str(PORT)]
-    from_node = subprocess.run(stage.node.inside(*asked), input="\n", capture_output=True, text=True, check=False)
+    whole, outside = stage.at.whole, stage.at.outside
     saw = {
-        f"outside to {ADDRESS}": from_outside(stage),
-        f"machine to outside {OUTSIDE}": from_pod(stage, "machine", OUTSIDE),
-        f"client to {ADDRESS}": from_pod(stage, "client", ADDRESS),
+        f"machine to outside {outside}": from_pod(stage, "machine", outside),
+        f"client to {whole}": from_pod(stage, "client", whole),
         f"client to pod {pod}": from_pod(stage, "client", pod),
     }
-    stage.expect("the addresses seen", saw=list(saw.values()), wanted=[OUTSIDE, ADDRESS, client, client])
-    node = from_node.stdout.strip()
-    if f" {node}/" not in stage.node.run(program("ip"), "-4", "-oneline", "addr").stdout:
-        raise StepFailed(f"node to pod {pod}: seen as {node!r}, {from_node.stderr}")
-    stage.say("\n".join(f"{way}: seen as {who}" for way, who in (saw | {f"node to pod {pod}": node}).items()))
+    stage.expect("the addresses seen", saw=list(saw.values()), wanted=[whole, client, client])
+    for node in reversed(stage.nodes):
+        enter_by(stage, node.place.number)
+        saw[f"outside to {whole} by {node.name}"] = seen = from_outside(stage)
+        stage.expect(f"the address seen, by {node.name}", saw=seen, wanted=outside)
+    for node in stage.nodes:
+        saw[f"{node.name} to pod {pod}"] = expect_own(node, pod)
+    stage.say("\n".join(f"{way}: seen as {who}" for way, who in saw.items()))
+
+
+def expect_own(node: Node, pod: str) -> str:
+    """A node asks the pod, and is seen with an address of its own."""
+    asked = [sys.executable, "-c", ASK, pod, str(PORT)]
+    done = subprocess.run(node.inside(*asked), input="\n", capture_output=True, text=True, check=False)
+    seen = done.stdout.strip()
+    if f" {seen}/" not in node.run(program("ip"), "-oneline", "addr").stdout:
+        raise StepFailed(f"{node.name} to pod {pod}: seen as {seen!r}, {done.stderr}")
+    return seen
 
 
 def from_outside(stage: Stage) -> str:
@@ -178,7 +196,7 @@ def from_outside(stage: Stage) -> str:
 
 def asking_from_outside(stage: Stage) -> subprocess.Popen[str]:
     """A connection from there to the pod, open until its input ends."""
-    command = inside(stage, WORLD, sys.executable, "-c", ASK, ADDRESS, str(PORT))
+    command = inside(stage, WORLD, sys.executable, "-c", ASK, stage.at.whole, str(PORT))
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
 
@@ -209,8 +227,9 @@ def ready_since(stage: Stage) -> str:
 
 
 def rules(stage: Stage) -> str:
-    """Our table in the kernel, without its counters; empty if it does not exist."""
-    nft = program("nft")
-    if f"table inet {TABLE}" not in stage.node.run(nft, "list", "tables").stdout.splitlines():
-        return ""
-    return stage.node.run(nft, "--stateless", "list", "table", "inet", TABLE).stdout
+    """Our table in the kernel of each node, without its counters; empty if it does not exist on any."""
+    nft, found = program("nft"), ""
+    for node in stage.nodes:
+        if f"table inet {TABLE}" in node.run(nft, "list", "tables").stdout.splitlines():
+            found += node.run(nft, "--stateless", "list", "table", "inet", TABLE).stdout
+    return found

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from tests.cluster.acting import under_load
-from tests.cluster.balancer import CONTROLLER, SPACE
 from tests.cluster.stage import Stage
-from tests.cluster.texts import PUBLIC_ADDRESS, SECOND_ADDRESS
+from tests.cluster.steps.balancer import CONTROLLER, SPACE
 
 HOST: Final = "app.example.org"
 URL: Final = f"http://{HOST}/"
@@ -80,9 +79,9 @@ def second_controller_comes_and_goes(stage: Stage) -> None:
         for one in second_controller():
             stage.apply(one)
         stage.rolled_out("deployment/controller", namespace=SECOND)
-        stage.patch_status("service", "balanced", "-n", SECOND, entry={"ip": SECOND_ADDRESS})
+        stage.patch_status("service", "balanced", "-n", SECOND, entry={"ip": stage.at.second})
         stage.ingress(SECOND, SECOND_HOST, ingress_class=SECOND)
-        stage.ingress_status(SECOND, {"ip": SECOND_ADDRESS})
+        stage.ingress_status(SECOND, {"ip": stage.at.second})
         until_steered(stage, SECOND)
         until_page(stage, f"http://{SECOND_HOST}/")
         status, said = stage.curl(f"http://{SECOND_HOST}/")
@@ -106,7 +105,7 @@ def hostname_is_let_go(stage: Stage) -> None:
 
     said = under_load(stage, "http", URL, act=act)
     stage.expect("results of requests", saw=set(said), wanted={"ok"})
-    stage.patch_status("service", CONTROLLER, "-n", SPACE, entry={"ip": PUBLIC_ADDRESS, "ipMode": "VIP"})
+    stage.patch_status("service", CONTROLLER, "-n", SPACE, entry={"ip": stage.at.public, "ipMode": "VIP"})
     back(stage)
 
 
@@ -116,7 +115,7 @@ def until_let_go(stage: Stage) -> None:
     stage.say(f"nginx is let go after {lasted:.1f} s: {decisions(stage)['nginx']['evidence'][-1]}")
     answered = stage.eventually(
         "the public address from every CoreDNS",
-        lambda: all(stage.dig(HOST) == [PUBLIC_ADDRESS] for _ in range(20)),
+        lambda: all(stage.dig(HOST) == [stage.at.public] for _ in range(20)),
         seconds=60,
     )
     stage.say(f"and every CoreDNS answers the public address {answered:.1f} s later")
@@ -148,7 +147,8 @@ def reasons(stage: Stage, ingress_class: str) -> set[str]:
 def second_controller() -> Sequence[Mapping[str, Any]]:
     """A controller that demands the header in version 1 on port 80, in a namespace of its own."""
     labels = {"app": "controller"}
-    server = 'server {\n  listen 80 proxy_protocol;\n  location / { return 200 "hello from $host\\n"; }\n}\n'
+    listen = "  listen 80 proxy_protocol;\n  listen [::]:80 proxy_protocol;\n"
+    server = f'server {{\n{listen}  location / {{ return 200 "hello from $host\\n"; }}\n}}\n'
     container = {
         "name": "nginx",
         "image": "localhost/tools:1",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.cluster.texts import PAUSE
+from tests.cluster.nodes.configs import PAUSE
 from tests.deploy.image import BASE, Image, build_image, buildah, command_in, copy_sources, make_base
 from tests.kit.programs import program
 

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.cluster.acting import seen_by_nginx
-from tests.cluster.balancer import CONTROLLER, EDGE, PASSED, SPACE
 from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.texts import PUBLIC_ADDRESS
+from tests.cluster.steps.balancer import CONTROLLER, PASSED, SPACE
 from tests.deploy.manifests import DEPLOY
 
 HOST: Final = "trial.example.org"
@@ -24,9 +23,7 @@ DOCTOR: Final = "switchback-doctor"
 """The namespace."""
 JOB_SECONDS: Final = 90.0
 _RIGHT: Final = "switchback-trial"
-_BEFORE: Final = re.compile(
-    rf"^  before the trial: {re.escape(PUBLIC_ADDRESS)}:(?P<port>\d+) \(\w+\): plain (?P<end>\w+)", re.MULTILINE
-)
+_BEFORE: Final = r"^  before the trial: {}:(?P<port>\d+) \(\w+\): plain (?P<end>\w+)"
 _TRIAL: Final = ("ip-mode", "--check", "--trial", "--yes")
 _KNOWN: Final = "--balancer-ends-connections"
 """What only the user can know of this balancer."""
@@ -35,6 +32,7 @@ _KNOWN: Final = "--balancer-ends-connections"
 def trial_shows_it(stage: Stage) -> None:
     """A trial says yes with its evidence, and restores; without the user's word, or where it harms, it is refused."""
     prepare(stage)
+    public = stage.at.in_url(stage.at.public)
     before = {name: service(stage, name) for name in (CONTROLLER, PASSED)}
     start_job(stage, "unknown", *_TRIAL[:2], HOST, *_TRIAL[2:])
     start_job(stage, "harmful", *_TRIAL, "--service", f"{SPACE}/{PASSED}", _KNOWN)
@@ -46,16 +44,16 @@ def trial_shows_it(stage: Stage) -> None:
     start_job(stage, "trial", *_TRIAL[:2], HOST, *_TRIAL[2:], _KNOWN)
     lines = [
         f"Service {SPACE}/{CONTROLLER}: yes: after ",
-        f"with ipMode Proxy every port answered: {PUBLIC_ADDRESS}:80 (HTTP): plain answered (200 OK)",
-        f"{PUBLIC_ADDRESS}:443 (TLS): plain answered",
+        f"with ipMode Proxy every port answered: {public}:80 (HTTP): plain answered (200 OK)",
+        f"{public}:443 (TLS): plain answered",
         "  after the trial: the status is as it was",
     ]
     log, address = expect_end(stage, "trial", status=0, lines=lines)
-    stage.expect("ports that answered before", saw=answered_before(log), wanted={"80": False, "443": False})
+    stage.expect("ports that answered before", saw=answered_before(log, public), wanted={"80": False, "443": False})
     line = seen_by_nginx(stage, f'"{HOST}" 200 https')
     stage.say(f"nginx: {line}")
     # Some CNIs leave masquerading to another program.
-    stage.expect("the client that nginx saw", saw=line.split()[0] in {EDGE, address}, wanted=True)
+    stage.expect("the client that nginx saw", saw=line.split()[0] in {*stage.edges, address}, wanted=True)
     after = service(stage, CONTROLLER)
     stage.expect("the status", saw=after["status"], wanted=before[CONTROLLER]["status"])
     if version(after) == version(before[CONTROLLER]):
@@ -71,7 +69,7 @@ def prepare(stage: Stage) -> None:
     account = (f"--role={_RIGHT}", f"--serviceaccount={DOCTOR}:doctor")
     stage.kubectl("create", "rolebinding", _RIGHT, "-n", SPACE, *account)
     stage.ingress("trial", HOST)
-    stage.ingress_status("trial", {"ip": PUBLIC_ADDRESS})
+    stage.ingress_status("trial", {"ip": stage.at.public})
 
 
 def clear(stage: Stage) -> None:
@@ -134,9 +132,10 @@ def expect_end(stage: Stage, name: str, *, status: int, lines: Sequence[str]) ->
     return log, str(pods[0]["status"]["podIP"])
 
 
-def answered_before(log: str) -> dict[str, bool]:
-    """Whether each port of the public address answered before the trial."""
-    return {found["port"]: found["end"] == "answered" for found in _BEFORE.finditer(log)}
+def answered_before(log: str, public: str) -> dict[str, bool]:
+    """Whether each port of the public address answered before the trial; the address is as in a URL."""
+    lines = re.finditer(_BEFORE.format(re.escape(public)), log, re.MULTILINE)
+    return {found["port"]: found["end"] == "answered" for found in lines}
 
 
 def exit_status(pods: Sequence[Mapping[str, Any]]) -> int | None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
+from tests.cluster.nodes.configs import API_PORT
 from tests.cluster.stage import Stage
-from tests.cluster.texts import API_PORT, NODE_ADDRESS
 
 HTTP: Final = 80
 
@@ -46,9 +46,9 @@ def strangers_are_refused(stage: Stage) -> None:
         f"client to plain {plain}:80": True,
         f"dnsproxy to plain {plain}:80": False,
         f"dnsproxy to relay {relay}:{port}": False,
-        f"dnsproxy to nameserver {NODE_ADDRESS}:53": True,
-        f"dnsproxy to apiserver {NODE_ADDRESS}:{API_PORT}": True,
-        f"dnsproxy to kubelet {NODE_ADDRESS}:10250": False,
+        f"dnsproxy to nameserver {stage.at.node(1)}:53": True,
+        f"dnsproxy to apiserver {stage.at.node(1)}:{API_PORT}": True,
+        f"dnsproxy to kubelet {stage.at.node(1)}:10250": False,
         f"relay to plain {plain}:80": True,
     }
     stage.expect("allowed connections", saw=dialled(stage, wanted), wanted=wanted)
@@ -56,10 +56,12 @@ def strangers_are_refused(stage: Stage) -> None:
     if "enforcer" not in stage.node.processes:
         return
     # Without the rules all ports answer: so the rules deny the traffic, and the servers are running.
-    stage.node.kill("enforcer")
-    stage.node.run("nft", "delete", "table", "inet", "policies")
+    for node in stage.nodes:
+        node.kill("enforcer")
+        node.run("nft", "delete", "table", "inet", "policies")
     stage.expect("connections without the policies", saw=dialled(stage, wanted), wanted=dict.fromkeys(wanted, True))
-    stage.node.start("enforcer")
+    for node in stage.nodes:
+        node.start("enforcer")
     stage.eventually("the rules again", lambda: dialled(stage, wanted) == wanted)
 
 

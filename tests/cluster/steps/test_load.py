@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import load
+from tests.cluster.steps import load
 
-ADDRESS = socket.inet_aton("192.0.2.7")
+WANTED = "192.0.2.7"
+ADDRESS = socket.inet_aton(WANTED)
 
 
 def answered(query: bytes) -> bytes:
@@ -67,7 +68,7 @@ def test_a_lookup_is_counted_correctly(
     if said == "TimeoutError":
         monkeypatch.setattr(load, "PATIENCE", 0.2)
     with nameserver(reply):
-        assert load.look_up("127.0.0.54", "h1.apps.example.org", ADDRESS) == said
+        assert load.look_up("127.0.0.54", "h1.apps.example.org", WANTED) == said
 
 
 def test_every_number_is_asked_once() -> None:

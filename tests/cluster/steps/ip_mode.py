@@ -10,14 +10,12 @@ import sys
 from typing import Final
 
 from tests.cluster.acting import seen_by_nginx
-from tests.cluster.balancer import (
-    ADDRESSES,
+from tests.cluster.stage import Stage, StepFailed
+from tests.cluster.steps.balancer import (
     CONTROLLER,
-    EDGE,
     PASSED,
-    PASSED_ADDRESS,
     SPACE,
-    VISITOR,
+    addresses,
     expect_visitors,
     mode_of,
     start_balancer,
@@ -25,10 +23,8 @@ from tests.cluster.balancer import (
     visit,
     write_status,
 )
-from tests.cluster.kube_proxy import mode_at_start, restart_in, rules_of
-from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.texts import CLUSTER_DNS, IPTABLES, NFTABLES, PUBLIC_ADDRESS
-from tests.cluster.trial import trial_shows_it
+from tests.cluster.steps.kube_proxy import mode_at_start, other_mode, restart_in, rules_of
+from tests.cluster.steps.trial import trial_shows_it
 from tests.deploy.manifests import DEPLOY
 
 ANNOTATION: Final = "switchback.dev/ip-mode"
@@ -62,11 +58,12 @@ def pods_reach_the_balancer(stage: Stage) -> None:
 
 
 def commands_do_the_same(stage: Stage) -> None:
-    """`dnsproxy ip-mode --apply` and `--remove`, kube-proxy in iptables mode: pods get the page at once."""
-    restart_in(stage, IPTABLES)
+    """`dnsproxy ip-mode --apply` and `--remove`, kube-proxy in its other mode: pods get the page at once."""
+    mode = other_mode(stage)
+    restart_in(stage, mode)
     wait_for_visitors(stage)
     expect_fault(stage, "iptables.example.org")
-    rules = rules_of(stage, IPTABLES)
+    rules = rules_of(stage, mode)
     # Only the user can know that this balancer ends the connections.
     command(stage, "--apply", "--rewrite", wanted=1)
     stage.expect(
@@ -75,30 +72,30 @@ def commands_do_the_same(stage: Stage) -> None:
 
     command(stage, "--apply", "--rewrite", "--balancer-ends-connections")
     stage.expect("the mode that is written", saw=mode_of(stage, CONTROLLER), wanted="Proxy")
-    expect_cure(stage, IPTABLES, "applied.example.org", before=rules)
+    expect_cure(stage, mode, "applied.example.org", before=rules)
     write_statuses(stage, "Proxy")
-    expect_cure(stage, IPTABLES, "written.example.org", before=rules)
+    expect_cure(stage, mode, "written.example.org", before=rules)
     expect_bystanders(stage, "iptables-bystanders")
 
     command(stage, "--remove", "--rewrite")
     stage.expect("the mode that is written", saw=mode_of(stage, CONTROLLER), wanted="VIP")
-    stage.eventually("kube-proxy's rules as before", lambda: rules_of(stage, IPTABLES) == rules, seconds=30)
+    stage.eventually("kube-proxy's rules as before", lambda: rules_of(stage, mode) == rules, seconds=30)
     expect_fault(stage, "without.example.org")
-    restart_in(stage, NFTABLES)
+    restart_in(stage, mode_at_start(stage))
 
 
 def passed_traffic_is_lost(stage: Stage) -> None:
     """Proxy for a balancer that passes packets through: visitors get no page, and with VIP they do again."""
     install_policy(stage)
-    stage.expect("a visitor", saw=visit(stage, "before.example.org", PASSED_ADDRESS), wanted=passed("before"))
+    stage.expect("a visitor", saw=visit(stage, "before.example.org", stage.at.passed), wanted=passed("before"))
     annotate(stage, PASSED, "Proxy")
     write_status(stage, PASSED)
     stage.expect("the mode that the provider wrote", saw=mode_of(stage, PASSED), wanted="Proxy")
-    stage.eventually("no page", lambda: not visit(stage, "lost.example.org", PASSED_ADDRESS), seconds=30)
-    stage.say(f"Proxy: no page for visitors of {PASSED_ADDRESS}")
+    stage.eventually("no page", lambda: not visit(stage, "lost.example.org", stage.at.passed), seconds=30)
+    stage.say(f"Proxy: no page for visitors of {stage.at.passed}")
     remove_policy(stage)
     write_status(stage, PASSED)
-    stage.eventually("a page", lambda: visit(stage, "back.example.org", PASSED_ADDRESS), seconds=30)
+    stage.eventually("a page", lambda: visit(stage, "back.example.org", stage.at.passed), seconds=30)
     stage.say("VIP: a page again")
     stop_balancer(stage)
 
@@ -124,7 +121,7 @@ def remove_policy(stage: Stage) -> None:
 
 def would_write(stage: Stage) -> str:
     """The mode that the API server would write now for the provider's VIP; nothing is written."""
-    status = {"status": {"loadBalancer": {"ingress": [{"ip": PUBLIC_ADDRESS, "ipMode": "VIP"}]}}}
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": stage.at.public, "ipMode": "VIP"}]}}}
     words = ["--subresource=status", "--type=merge", "-p", json.dumps(status), "--dry-run=server", "-o", "json"]
     shown = json.loads(stage.kubectl("patch", "service", CONTROLLER, "-n", SPACE, *words))
     return str(shown["status"]["loadBalancer"]["ingress"][0]["ipMode"])
@@ -152,7 +149,7 @@ def command(stage: Stage, *flags: str, wanted: int = 0) -> None:
 
 def wait_for_visitors(stage: Stage) -> None:
     """Until kube-proxy and the balancer serve both addresses."""
-    for address in ADDRESSES.values():
+    for address in addresses(stage).values():
         stage.eventually(f"a page at {address}", lambda at=address: visit(stage, "any.example.org", at), seconds=30)  # type: ignore[misc]
 
 
@@ -167,18 +164,18 @@ def expect_fault(stage: Stage, host: str) -> None:
 
 def expect_cure(stage: Stage, mode: str, host: str, *, before: frozenset[str]) -> None:
     """There is no rule for the address; pods and visitors get the page with the address that the header has."""
-    stage.eventually("no rule", lambda: PUBLIC_ADDRESS not in str(rules_of(stage, mode)), seconds=30)
+    stage.eventually("no rule", lambda: stage.at.public not in str(rules_of(stage, mode)), seconds=30)
     changed = rules_of(stage, mode) ^ before
-    stage.expect("other changed rules", saw=[one for one in changed if PUBLIC_ADDRESS not in one], wanted=[])
+    stage.expect("other changed rules", saw=[one for one in changed if stage.at.public not in one], wanted=[])
     for scheme in ("http", "https"):
         stage.expect(f"{scheme} page", saw=stage.curl(f"{scheme}://{host}/"), wanted=(0, f"hello from {host}"))
         line = seen_by_nginx(stage, f'"{host}" 200 {scheme}')
         stage.say(f"{scheme} from a pod; nginx: {line}")
         # Some CNIs leave masquerading to another program.
-        stage.expect("masqueraded", saw=line.split()[0] in {EDGE, stage.client_address()}, wanted=True)
+        stage.expect("masqueraded", saw=line.split()[0] in {*stage.edges, stage.client_address()}, wanted=True)
     expect_visitors(stage, f"visitor-{host}")
-    stage.expect("the visitor", saw=seen_by_nginx(stage, f'"visitor-{host}"').split()[0], wanted=VISITOR)
-    stage.say(f"{len(changed)} rules in the kernel differ, all of {PUBLIC_ADDRESS}")
+    stage.expect("the visitor", saw=seen_by_nginx(stage, f'"visitor-{host}"').split()[0], wanted=stage.at.visitor)
+    stage.say(f"{len(changed)} rules in the kernel differ, all of {stage.at.public}")
 
 
 def expect_untouched(stage: Stage, mode: str, before: frozenset[str]) -> None:
@@ -190,13 +187,21 @@ def expect_untouched(stage: Stage, mode: str, before: frozenset[str]) -> None:
 def expect_bystanders(stage: Stage, name: str) -> None:
     """Others notice nothing: a Service that is not selected, the cluster's DNS, the API server, a claimed host."""
     host = f"{name}.example.org"
-    resolved = ("curl", "-sS", "--max-time", "8", "--resolve", f"{host}:80:{PASSED_ADDRESS}", f"http://{host}/")
+    resolved = (
+        "curl",
+        "-sS",
+        "--max-time",
+        "8",
+        "--resolve",
+        f"{host}:80:{stage.at.in_url(stage.at.passed)}",
+        f"http://{host}/",
+    )
     stage.expect("the other Service's page", saw=stage.client(*resolved), wanted=(0, passed(name)))
-    stage.expect("a visitor's page", saw=visit(stage, host, PASSED_ADDRESS), wanted=passed(name))
-    stage.expect("the cluster's DNS", saw=stage.dig("kube-dns.kube-system.svc.cluster.local"), wanted=[CLUSTER_DNS])
+    stage.expect("a visitor's page", saw=visit(stage, host, stage.at.passed), wanted=passed(name))
+    stage.expect("the cluster's DNS", saw=stage.dig("kube-dns.kube-system.svc.cluster.local"), wanted=[stage.at.dns])
     api = ("curl", "-sSk", "--max-time", "8", "https://kubernetes.default.svc.cluster.local/readyz")
     stage.expect("the API server", saw=stage.client(*api), wanted=(0, "ok"))
     stage.expect("a claimed host", saw=stage.curl("http://app.example.org/"), wanted=(0, "hello from app.example.org"))
     line = seen_by_nginx(stage, '"app.example.org" 200 http')
     # With `ipMode: Proxy` the class is let go, and pods reach the balancer.
-    stage.expect("the client", saw=line.split()[0] in {EDGE, stage.client_address()}, wanted=True)
+    stage.expect("the client", saw=line.split()[0] in {*stage.edges, stage.client_address()}, wanted=True)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cluster.kube_proxy import parse_cilium, parse_iptables, parse_nftables
+from tests.cluster.steps.kube_proxy import parse_cilium, parse_iptables, parse_nftables
 
 MAP = """\
 table ip kube-proxy {

@@ -9,10 +9,13 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
-from tests.cluster import texts
-from tests.cluster.node import CILIUM_ALONE
+from tests.cluster.addresses import Family
+from tests.cluster.nodes.configs import IPTABLES, MODES, NFTABLES, format_proxy
+from tests.cluster.nodes.node import Node
+from tests.cluster.plan import CILIUM_ALONE
 from tests.cluster.stage import Stage
 from tests.kit.programs import program
 
@@ -25,29 +28,37 @@ _PART: Final = re.compile(r"[^\n,{}]+")
 
 def restart_in(stage: Stage, mode: str) -> None:
     """Restart it in this mode, and wait until it has its rules."""
-    (former,) = {texts.NFTABLES, texts.IPTABLES} - {mode}
+    (former,) = set(MODES) - {mode}
     # A new kube-proxy has no rule until it knows all Services.
     addresses = [one["spec"]["clusterIP"] for one in stage.get("services", "-A")["items"]]
     services = [one for one in addresses if one != HEADLESS]
-    stage.node.kill("kube-proxy")
-    config = texts.format_proxy(str(stage.node.folder), mode=mode)
-    (stage.node.folder / "kube-proxy.yaml").write_text(config, encoding="utf-8")
-    stage.node.start("kube-proxy")
-    lasted = stage.eventually(
-        f"rules of {mode}", lambda: all(one in str(rules_of(stage, mode)) for one in services), seconds=60
-    )
+    for node in stage.nodes:
+        node.kill("kube-proxy")
+        (node.folder / "kube-proxy.yaml").write_text(format_proxy(replace(node.place, mode=mode)), encoding="utf-8")
+        node.start("kube-proxy")
+
+    def has_rules(node: Node) -> bool:
+        return all(one in str(_READERS[mode](node, stage.at.family)) for one in services)
+
+    lasted = stage.eventually(f"rules of {mode}", lambda: all(map(has_rules, stage.nodes)), seconds=60)
     stage.eventually(f"no rule of {former}", lambda: not rules_of(stage, former), seconds=60)
     stage.say(f"kube-proxy has its rules in {mode} mode after {lasted:.1f} s, and none in {former} mode")
 
 
+def other_mode(stage: Stage) -> str:
+    """The mode in which kube-proxy did not start."""
+    (other,) = set(MODES) - {stage.plan.mode}
+    return other
+
+
 def mode_at_start(stage: Stage) -> str:
     """What carries connections to Services on this node."""
-    return CILIUM if stage.node.cni == CILIUM_ALONE else texts.NFTABLES
+    return CILIUM if stage.plan.cni == CILIUM_ALONE else stage.plan.mode
 
 
 def rules_of(stage: Stage, mode: str) -> frozenset[str]:
-    """Its rules and the elements of its maps, without counters."""
-    return _READERS[mode](stage)
+    """Its rules and the elements of its maps on all nodes, without counters; each with the node's name."""
+    return frozenset(f"{node.name}: {rule}" for node in stage.nodes for rule in _READERS[mode](node, stage.at.family))
 
 
 def parse_nftables(listed: str) -> frozenset[str]:
@@ -66,21 +77,23 @@ def parse_cilium(dumped: str) -> frozenset[str]:
     return frozenset(f"{ipaddress.IPv4Address(key[:4])}:{int.from_bytes(key[4:6], 'big')}" for key in keys)
 
 
-def _cilium(stage: Stage) -> frozenset[str]:
-    return parse_cilium(stage.node.run(program("bpftool"), "--json", "map", "dump", "pinned", _CILIUM_MAP).stdout)
+def _cilium(node: Node, _: Family) -> frozenset[str]:
+    return parse_cilium(node.run(program("bpftool"), "--json", "map", "dump", "pinned", _CILIUM_MAP).stdout)
 
 
-def _nftables(stage: Stage) -> frozenset[str]:
-    listed = stage.node.run(program("nft"), "--stateless", "list", "table", "ip", "kube-proxy", check=False)
+def _nftables(node: Node, family: Family) -> frozenset[str]:
+    table = ("table", "ip6" if family == 6 else "ip", "kube-proxy")  # the family
+    listed = node.run(program("nft"), "--stateless", "list", *table, check=False)
     return parse_nftables(listed.stdout)
 
 
-def _iptables(stage: Stage) -> frozenset[str]:
-    return parse_iptables(stage.node.run(program("iptables-save"), "-t", "nat").stdout)
+def _iptables(node: Node, family: Family) -> frozenset[str]:
+    saved = node.run(program("ip6tables-save" if family == 6 else "iptables-save"), "-t", "nat")  # the family
+    return parse_iptables(saved.stdout)
 
 
-_READERS: Final[Mapping[str, Callable[[Stage], frozenset[str]]]] = {
-    texts.NFTABLES: _nftables,
-    texts.IPTABLES: _iptables,
+_READERS: Final[Mapping[str, Callable[[Node, Family], frozenset[str]]]] = {
+    NFTABLES: _nftables,
+    IPTABLES: _iptables,
     CILIUM: _cilium,
 }

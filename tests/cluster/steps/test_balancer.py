@@ -7,22 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.balancer import ADDRESSES, format_haproxy
-from tests.cluster.texts import NODE_ADDRESS
+from tests.cluster.addresses import IPV4, IPV6
+from tests.cluster.steps.balancer import format_haproxy
 from tests.kit.programs import program
 
-CONFIG = format_haproxy({80: 30080, 443: 30443})
+NODES = [IPV4.node(1), IPV6.in_url(IPV6.node(2))]
+CONFIG = format_haproxy({80: 30080, 443: 30443}, NODES)
 
 
 @pytest.mark.parametrize(("port", "node_port"), [(80, 30080), (443, 30443)])
 def test_a_port_goes_to_its_node_port_with_the_header(port: int, node_port: int) -> None:
     listener = CONFIG.partition(f"listen port{port}\n")[2].partition("listen ")[0]
-    assert f"bind :{port}\n" in listener
-    assert f"server node {NODE_ADDRESS}:{node_port} send-proxy\n" in listener
-
-
-def test_services_have_different_addresses() -> None:
-    assert len(set(ADDRESSES.values())) == len(ADDRESSES)
+    assert f"bind :::{port} v4v6\n" in listener
+    assert [f"{node}:{node_port} send-proxy " in listener for node in NODES] == [True, True]
 
 
 @pytest.mark.peer("haproxy")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.policies import Unenforceable, format_rules, matches
+from tests.cluster.nodes.policies import Unenforceable, format_rules, matches
 
 NAMESPACES = [
     {"metadata": {"name": "here", "labels": {"team": "a"}}},
@@ -86,6 +86,11 @@ def egress(*allowed: dict[str, Any]) -> dict[str, Any]:
             "ingress-10-0-0-1",
             ["ip saddr { 10.0.0.1 } return", "ip saddr 0.0.0.0/0 ip saddr != { 10.0.0.0/8 } return"],
         ),
+        (
+            ingress({"from": [{"ipBlock": {"cidr": "::/0", "except": ["2001:db8::/32"]}}]}),
+            "ingress-10-0-0-1",
+            ["ip6 saddr ::/0 ip6 saddr != { 2001:db8::/32 } return"],
+        ),
         (egress({"ports": [{"port": 53, "protocol": "UDP"}]}), "egress-10-0-0-1", ["udp dport 53 return"]),
     ],
 )
@@ -101,6 +106,27 @@ def test_a_pod_without_a_policy_is_unrestricted() -> None:
     assert set(rules()) == {"forward", "input"}
 
 
+def dual(name: str, *addresses: str) -> dict[str, Any]:
+    """A pod with several addresses."""
+    made = pod(name, addresses[0])
+    return {**made, "status": {**made["status"], "podIPs": [{"ip": one} for one in addresses]}}
+
+
+def test_a_pod_of_two_families_has_its_rules_in_both() -> None:
+    pods = [dual("server", "10.0.0.1", "2001:db8::1"), dual("client", "10.0.0.2", "2001:db8::2")]
+    spec = ingress({"from": [{"podSelector": {"matchLabels": {"app": "client"}}}]})
+    written = format_rules(pods, [{"metadata": {"name": "p", "namespace": "here"}, "spec": spec}], NAMESPACES)
+    assert "ip daddr vmap { 10.0.0.1 : jump ingress-10-0-0-1 }" in written
+    assert "ip6 daddr vmap { 2001:db8::1 : jump ingress-10-0-0-1 }" in written
+    assert "ip saddr { 10.0.0.2 } return" in written
+    assert "ip6 saddr { 2001:db8::2 } return" in written
+
+
+def test_the_chain_of_a_pod_of_ipv6_has_a_name_that_nft_accepts() -> None:
+    spec = {"metadata": {"name": "p", "namespace": "here"}, "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}
+    assert "chain ingress-2001-db8--1 {" in format_rules([dual("server", "2001:db8::1")], [spec], NAMESPACES)
+
+
 def test_policies_add_up() -> None:
     both = rules({"podSelector": {}, "policyTypes": ["Ingress"]}, ingress({"ports": [{"port": 80}]}))
     assert both["ingress-10-0-0-1"] == ["tcp dport 80 return", "counter drop"]
@@ -112,12 +138,11 @@ def test_policies_add_up() -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        ingress({"from": [{"ipBlock": {"cidr": "2001:db8::/32"}}]}),
         ingress({"ports": [{"port": "dns", "endPort": 90}]}),
         egress({"ports": [{"port": "dns", "protocol": "UDP"}]}),
         {**ingress(), "podSelector": {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["x"]}]}},
     ],
-    ids=["ip-block-of-ipv6", "range-from-a-name", "name-of-another's-port", "operator"],
+    ids=["range-from-a-name", "name-of-another's-port", "operator"],
 )
 def test_what_it_cannot_express_is_refused(spec: dict[str, Any]) -> None:
     with pytest.raises(Unenforceable):

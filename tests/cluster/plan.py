@@ -1,0 +1,34 @@
+"""What a run of the scene is played on: families, nodes, data plane, versions.
+
+The law: a frozen value; the scene reads it and nothing else about its stage. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tests.cluster.addresses import Family
+from tests.cluster.nodes.configs import NFTABLES
+
+BRIDGE: Final = "bridge"
+"""The bridge that connects the pods."""
+CILIUM: Final = "cilium"
+CILIUM_ALONE: Final = "cilium-alone"
+"""Cilium in place of kube-proxy too."""
+CNIS: Final = (BRIDGE, CILIUM, CILIUM_ALONE)
+
+FAMILIES: Final[Mapping[str, tuple[Family, ...]]] = {"ipv4": (4,), "ipv6": (6,), "dual": (4, 6)}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A combination."""
+
+    families: tuple[Family, ...] = (4,)
+    """The primary one first."""
+    nodes: int = 1
+    mode: str = NFTABLES
+    """Of kube-proxy."""
+    cni: str = BRIDGE
