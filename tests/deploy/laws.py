@@ -167,6 +167,18 @@ def resources_are_set(manifests: Sequence[Manifest]) -> Iterator[str]:
                 yield f"{name_of(workload)}, {container['name']} has the wrong limits"
 
 
+def spreads_count(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """One soft spread at most: on nodes without the label of one, such as a zone, the scheduler ignores all of them."""
+    for workload, template in pod_templates(manifests):
+        soft = [
+            one["topologyKey"]
+            for one in template["spec"].get("topologySpreadConstraints") or ()
+            if one.get("whenUnsatisfiable") == "ScheduleAnyway"
+        ]
+        if len(set(soft)) > 1:
+            yield f"{name_of(workload)}: without the labels {', '.join(soft)} on its nodes it is not spread at all"
+
+
 def selectors_find_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Each Service, budget and policy of ours selects pods of ours."""
     labels = [template["metadata"].get("labels", {}) for _, template in pod_templates(manifests)]
@@ -195,5 +207,6 @@ LAWS: Final[tuple[Law, ...]] = (
     rights_are_narrow,
     probes_have_time,
     resources_are_set,
+    spreads_count,
     selectors_find_pods,
 )

@@ -167,6 +167,16 @@ BROKEN: dict[str, tuple[laws.Law, Change]] = {
         laws.resources_are_set,
         put(lambda all_: main(all_)["resources"], limits={"memory": "1Gi", "ephemeral-storage": "1Gi", "cpu": "1"}),
     ),
+    "two-spreads": (
+        laws.spreads_count,
+        put(
+            pod,
+            topologySpreadConstraints=[
+                {"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+                for key in ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
+            ],
+        ),
+    ),
     "lost-service": (laws.selectors_find_pods, put(lambda all_: all_[3]["spec"], selector={"app": "other"})),
 }
 

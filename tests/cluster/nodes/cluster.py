@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -73,6 +74,7 @@ class Cluster:
         running.enter_context(control_groups(place.cgroup))
         if self.plan.cni != BRIDGE:
             running.enter_context(member_of(place.cgroup))
+        forget_runtime(Path(place.folder))
         pid, logs = running.enter_context(namespaces()), running.enter_context(ExitStack())
         node = self.nodes[number] = Node(place, pid, self.plan.cni, _logs=logs)
         hide_folders(node)
@@ -105,6 +107,13 @@ class Cluster:
             token=self.token,
             first_folder=str(first),
         )
+
+
+def forget_runtime(folder: Path) -> None:
+    """Remove what a machine keeps in memory only, and has lost after a power cut."""
+    shutil.rmtree(folder / "containerd" / "state", ignore_errors=True)
+    for socket in folder.glob("containerd.sock*"):
+        socket.unlink()
 
 
 @contextmanager

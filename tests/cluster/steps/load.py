@@ -28,6 +28,8 @@ from urllib.parse import urlsplit
 WORKERS = 8
 A, AAAA = 1, 28
 NXDOMAIN = "NXDOMAIN"
+LATE = 1.0
+"""Seconds after which an answer counts as late."""
 PACE = 10.0
 """Lookups or requests per second of a paced load."""
 PACED_WORKERS = 100
@@ -57,7 +59,7 @@ def look_up(nameserver: str, name: str, wanted: str) -> str:
         return "another's reply"
     if reply[3] & 15:
         return "ok" if (reply[3] & 15, wanted) == (3, NXDOMAIN) else f"rcode {reply[3] & 15}"
-    return "ok" if reply.endswith(packed(wanted)) else "another address"
+    return "ok" if wanted != NXDOMAIN and reply.endswith(packed(wanted)) else "another address"
 
 
 def packed(address: str) -> bytes:
@@ -80,30 +82,38 @@ def fetch(url: str) -> str:
     return "ok" if response.status == http.client.OK else str(response.status)
 
 
-def many(ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: int) -> dict[str, object]:
-    """Ask from several threads until the end; a failure's first and last time are for comparison with logs."""
+def many(
+    ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: int, pace: float = 0.0
+) -> dict[str, object]:
+    """Ask from several threads until the end, at most `pace` times a second if it is given.
+
+    A failure's first and last time are for comparison with logs.
+    """
     said: Counter[str] = Counter()
     times: dict[str, list[str]] = {}
-    slowest = 0.0
+    slowest, late = 0.0, 0
     numbers = iter(range(10**9))
     lock = threading.Lock()
 
     def work() -> None:
-        nonlocal slowest
+        nonlocal slowest, late
         while True:
             with lock:
                 number = next(numbers)
+            if pace:
+                time.sleep(max(0.0, begun + number / pace - time.monotonic()))
             if not goes_on(number):
                 return
-            begun = time.monotonic()
+            asked = time.monotonic()
             answer = ask(number)
-            lasted = time.monotonic() - begun
+            lasted = time.monotonic() - asked
             with lock:
                 said[answer] += 1
                 if answer != "ok":
                     now = datetime.now(UTC).isoformat(timespec="milliseconds")
                     times[answer] = [times.get(answer, [now])[0], now]
                 slowest = max(slowest, lasted)
+                late += lasted > LATE
 
     begun = time.monotonic()
     threads = [threading.Thread(target=work) for _ in range(workers)]
@@ -112,7 +122,8 @@ def many(ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: 
     for thread in threads:
         thread.join()
     seconds = time.monotonic() - begun
-    return {"said": dict(said), "seconds": round(seconds, 1), "slowest": round(slowest, 2), "first_and_last": times}
+    took = {"seconds": round(seconds, 1), "slowest": round(slowest, 2), "late": late}
+    return {"said": dict(said), **took, "first_and_last": times}
 
 
 def lookups(nameserver: str, suffix: str, wanted: str) -> Callable[[int], str]:
@@ -123,13 +134,7 @@ def lookups(nameserver: str, suffix: str, wanted: str) -> Callable[[int], str]:
 
 def paced(ask: Callable[[int], str], goes_on: Callable[[int], bool]) -> dict[str, object]:
     """Ask at a fixed rate, however long each answer takes: what is slow hides nothing of what follows."""
-    begun = time.monotonic()
-
-    def at_its_time(number: int) -> str:
-        time.sleep(max(0.0, begun + number / PACE - time.monotonic()))
-        return ask(number)
-
-    return many(at_its_time, goes_on, workers=PACED_WORKERS)
+    return many(ask, goes_on, workers=PACED_WORKERS, pace=PACE)
 
 
 def main(what: str, stop: str, *words: str) -> dict[str, object]:

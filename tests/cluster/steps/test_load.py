@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,6 +87,23 @@ def test_every_number_is_asked_once() -> None:
     # What went well needs no time; a loss is looked up in the logs of the other programs.
     assert times.keys() == {"lost"}
     assert times["lost"] == sorted(times["lost"])
+
+
+def test_a_paced_load_asks_at_its_rate_and_counts_no_wait_as_an_answer() -> None:
+    begun = time.monotonic()
+    counted = load.many(lambda _: "ok", lambda number: number < 10, workers=20, pace=50.0)
+    assert counted["said"] == {"ok": 10}
+    assert time.monotonic() - begun >= 9 / 50
+    slowest = counted["slowest"]
+    assert isinstance(slowest, float)
+    assert slowest < 9 / 50
+
+
+def test_a_name_that_should_not_exist_is_right_if_it_does_not() -> None:
+    with nameserver(lambda query: query[:2] + b"\x84\x03" + query[4:]):
+        assert load.look_up("127.0.0.54", "h1.example.org", load.NXDOMAIN) == "ok"
+    with nameserver(answered):
+        assert load.look_up("127.0.0.54", "h1.example.org", load.NXDOMAIN) != "ok"
 
 
 def test_it_runs_until_it_is_stopped_and_asks_at_least_the_given_count(

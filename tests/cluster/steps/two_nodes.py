@@ -32,8 +32,8 @@ def every_way_leads_to_the_page(stage: Stage) -> None:
     """Clients and relays on both nodes, externalTrafficPolicy Cluster and Local: pages, with the client's address."""
     stage.kubectl("apply", "-f", "-", given=near(stage))
     stage.kubectl("wait", f"pod/{NEAR}", "--for=condition=Ready", "--timeout=120s")
-    relays = stage.get("pods", "-n", "switchback", "-l", "app.kubernetes.io/name=relay")["items"]
-    stage.expect("relays on each node", saw={one["spec"]["nodeName"] for one in relays}, wanted=names(stage))
+    expect_spread(stage)
+    relays = pods_of(stage, "relay")
     ports = {one["port"]: one["targetPort"] for one in stage.relay()["spec"]["ports"]}
     for policy in _POLICIES:
         set_policy(stage, "externalTrafficPolicy", policy)
@@ -42,6 +42,19 @@ def every_way_leads_to_the_page(stage: Stage) -> None:
                 way = f"{pod} by the relay of {relay['spec']['nodeName']}, {policy}"
                 expect_page(stage, way, pod=pod, address=relay["status"]["podIP"], ports=ports)
             expect_page(stage, f"{pod} by the name, {policy}", pod=pod)
+
+
+def pods_of(stage: Stage, program: str) -> list[Any]:
+    """The pods of one of our programs."""
+    found: list[Any] = stage.get("pods", "-n", "switchback", "-l", f"app.kubernetes.io/name={program}")["items"]
+    return found
+
+
+def expect_spread(stage: Stage) -> None:
+    """Both nodes have each of our replicated programs, also after a rollout."""
+    for program in ("dnsproxy", "relay"):
+        there = {one["spec"]["nodeName"] for one in pods_of(stage, program)}
+        stage.expect(f"nodes with {program}", saw=there, wanted=names(stage))
 
 
 def expect_page(stage: Stage, way: str, *, pod: str, address: str = "", ports: Mapping[int, int] | None = None) -> None:
@@ -75,6 +88,7 @@ def node_dies(stage: Stage) -> None:
     """A node dies hard: a living CoreDNS loses no lookup, requests fail no longer than those of any other Service."""
     stage.kubectl("apply", "-f", "-", given=manifest(stage, "each.yaml"))
     stage.rolled_out("daemonset/each", namespace=SPACE)
+    expect_spread(stage)
     dns, each = survivor(stage), stage.get("service", "each", "-n", SPACE)["spec"]["clusterIP"]
     loads = [
         ("paced-dns", dns, "apps.example.org", stage.relay_address()),
@@ -135,7 +149,8 @@ def drain_costs_nothing(stage: Stage) -> None:
     for workload in ("dnsproxy", "relay"):
         # The scheduler moves nothing back by itself.
         stage.kubectl("rollout", "restart", f"deployment/{workload}", "-n", "switchback")
-    stage.kubectl("rollout", "restart", "deployment/coredns", "-n", "kube-system")
+    dns = stage.get("pods", "-n", "kube-system", "-l", "k8s-app=kube-dns")["items"]
+    stage.kubectl("delete", "pod", dns[0]["metadata"]["name"], "-n", "kube-system")
     stage.rolled_out("deployment/coredns", namespace="kube-system")
     stage.rolled_out("deployment/dnsproxy", "deployment/relay")
 
