@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
+from tests.cluster.addresses import WORLD
 from tests.cluster.stage import Stage
 from tests.deploy.manifests import DEPLOY, INSTALLATION, compose
 from tests.kit.programs import program
@@ -28,7 +29,7 @@ configMapGenerator:
 """
 
 
-def manifest(stage: Stage, name: str, **more: str) -> str:
+def manifest(stage: Stage, name: str, *, folder: Path = MANIFESTS, **more: str) -> str:
     """A manifest of the scene, with this cluster's values. Client and controller are as far apart as can be."""
     values = {
         "CLIENT_NAME": "client",
@@ -36,7 +37,7 @@ def manifest(stage: Stage, name: str, **more: str) -> str:
         "CONTROLLER_NODE": stage.nodes[0].name,
         "CLIENT_NODE": stage.nodes[-1].name,
     }
-    text = (MANIFESTS / name).read_text(encoding="utf-8")
+    text = (folder / name).read_text(encoding="utf-8")
     for word, value in (values | more).items():
         text = text.replace(word, json.dumps(value))
     return text
@@ -130,6 +131,7 @@ def seen_by_nginx(stage: Stage, what: str) -> str:
 def make_certificate(folder: Path) -> None:
     """A certificate for every name of the scene, which is its own authority."""
     names = "subjectAltName=DNS:*.example.org,DNS:*.apps.example.org"
+    names += "".join(f",DNS:*.{one}.example.org" for one in WORLD)
     words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=scene", "-addext", names]
     words += ["-keyout", str(folder / "tls.key"), "-out", str(folder / "tls.crt")]
     subprocess.run([program("openssl"), *words], check=True, capture_output=True)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Family = Literal[4, 6]
+WORLD: Final = ("contour",)
+"""The world's controllers; the hosts of each are below NAME.example.org."""
+_FIRST_OF_WORLD: Final = 110
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class Addresses:
     def pods_of(self, number: int) -> str:
         """The range of a node's pods."""
         return self.pods.replace(".0.0/16", f".{number}.0/24").replace("::/56", f":{number}::/64")
+
+    def of(self, controller: str) -> str:
+        """The load balancer's address of one of the world's controllers."""
+        return f"{self.link}{_FIRST_OF_WORLD + WORLD.index(controller)}"
 
     def in_url(self, address: str) -> str:
         """An address as an authority has it. RFC 3986, section 3.2.2."""
@@ -77,6 +84,11 @@ class Addresses:
     def visitor(self) -> str:
         """The source of people outside, in the balancer's network."""
         return f"{self.link}51"
+
+    @property
+    def authority(self) -> str:
+        """Of the certificate authority, which looks at hosts from outside."""
+        return f"{self.link}61"
 
     @property
     def outside(self) -> str:

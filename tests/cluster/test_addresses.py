@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from tests.cluster.addresses import IPV4, IPV6, Addresses, of_families
+from tests.cluster.addresses import IPV4, IPV6, WORLD, Addresses, of_families
 
 BOTH = pytest.mark.parametrize("at", [IPV4, IPV6], ids=["IPv4", "IPv6"])
 TESTS = {4: "198.18.0.0/15", 6: "2001:db8::/32"}
@@ -15,7 +15,8 @@ TESTS = {4: "198.18.0.0/15", 6: "2001:db8::/32"}
 
 def on_the_link(at: Addresses) -> list[str]:
     nodes = [at.node(number) for number in (1, 2)]
-    return [*nodes, at.router, at.public, at.passed, at.second, at.balancer, at.visitor, at.outside]
+    apart = [at.balancer, at.visitor, at.outside, at.authority]
+    return [*nodes, at.router, at.public, at.passed, at.second, *map(at.of, WORLD), *apart]
 
 
 @BOTH

@@ -6,13 +6,13 @@ The law: text from values; it depends on the machine only through the arguments.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import yaml
 
-from tests.cluster.addresses import Addresses, Family
+from tests.cluster.addresses import WORLD, Addresses, Family
 
 API_PORT: Final = 6443
 NFTABLES: Final = "nftables"
@@ -184,11 +184,13 @@ def format_kubeconfig(place: Place) -> str:
 
 
 def format_public_dns(place: Place) -> str:
-    """The public DNS's Corefile: every name below example.org is at the load balancer, www.example.net elsewhere."""
+    """The public DNS's Corefile: every name below example.org is at a load balancer, www.example.net elsewhere."""
     bound = f"    bind {' '.join(one.node(1) for one in place.at)}\n"
+    zones = {"example.org": [(one.record, one.public) for one in place.at]}
+    for controller in WORLD:
+        zones[f"{controller}.example.org"] = [(one.record, one.of(controller)) for one in place.at]
     balanced = "".join(
-        f'    template IN {one.record} {{\n        answer "{{{{ .Name }}}} 60 IN {one.record} {one.public}"\n    }}\n'
-        for one in place.at
+        f"{zone} {{\n{bound}{_templates(records)}    template IN ANY\n}}\n" for zone, records in zones.items()
     )
     elsewhere = "".join(
         f"    template IN {one.record} example.net {{\n"
@@ -198,9 +200,14 @@ def format_public_dns(place: Place) -> str:
         "    }\n"
         for one in place.at
     )
-    return (
-        f"example.org {{\n{bound}{balanced}    template IN ANY\n}}\n"
-        f". {{\n{bound}{elsewhere}    template IN ANY {{\n        rcode NXDOMAIN\n    }}\n}}\n"
+    return f"{balanced}. {{\n{bound}{elsewhere}    template IN ANY {{\n        rcode NXDOMAIN\n    }}\n}}\n"
+
+
+def _templates(records: Iterable[tuple[str, str]]) -> str:
+    """Every name of a zone has these records."""
+    return "".join(
+        f'    template IN {record} {{\n        answer "{{{{ .Name }}}} 60 IN {record} {address}"\n    }}\n'
+        for record, address in records
     )
 
 

@@ -35,12 +35,12 @@ def addresses(stage: Stage) -> dict[str, str]:
     return {CONTROLLER: stage.at.public, PASSED: stage.at.passed}
 
 
-def format_haproxy(node_ports: Mapping[int, int], nodes: Sequence[str]) -> str:
+def format_haproxy(node_ports: Mapping[int, int], nodes: Sequence[str], *, header: str = "send-proxy") -> str:
     """HAProxy's configuration: each port with its node port on each node; a node that refuses is not asked again."""
     listeners = []
     for port, node_port in node_ports.items():
         servers = [
-            f"  server node{number} {node}:{node_port} send-proxy check check-send-proxy inter 1s fall 2\n"
+            f"  server node{number} {node}:{node_port} {header} check check-send-proxy inter 1s fall 2\n"
             for number, node in enumerate(nodes, 1)
         ]
         listeners.append(f"listen port{port}\n  bind :::{port} v4v6\n{''.join(servers)}")

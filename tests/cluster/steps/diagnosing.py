@@ -15,7 +15,7 @@ COMMANDS: Final = ["kubectl apply -k deploy", "kubectl -n switchback rollout sta
 
 def doctor_names_the_fault(stage: Stage) -> None:
     """`dnsproxy doctor` finds the short circuit, with its evidence and the commands that fix it."""
-    found = _findings(stage, wanted=1)
+    found = findings(stage, HOST, wanted=1)
     if "short-circuited" not in found:
         raise StepFailed(f"the short circuit is not found: {sorted(found)}")
     finding = found["short-circuited"]
@@ -27,15 +27,15 @@ def doctor_names_the_fault(stage: Stage) -> None:
 
 def doctor_sees_the_cure(stage: Stage) -> None:
     """`dnsproxy doctor` finds the short circuit answered, the stanza loaded and the relay trusted."""
-    found = _findings(stage, wanted=0)
+    found = findings(stage, HOST, wanted=0)
     if missing := {"short-circuit-answered", "loaded", "relayed"} - found.keys():
         raise StepFailed(f"not found: {sorted(missing)}; found: {sorted(found)}")
 
 
-def _findings(stage: Stage, *, wanted: int) -> dict[str, Any]:
-    """Its findings for the host, by id."""
+def findings(stage: Stage, host: str, *, wanted: int) -> dict[str, Any]:
+    """The doctor's findings for a host, by id."""
     kubeconfig = f"--kubeconfig={stage.node.folder}/kubeconfig"
-    command = [sys.executable, "-m", "dnsproxy", "doctor", HOST, kubeconfig, "--probe", "--output=json"]
+    command = [sys.executable, "-m", "dnsproxy", "doctor", host, kubeconfig, "--probe", "--output=json"]
     done = stage.node.run(*command, check=False)
     if done.returncode != wanted:
         raise StepFailed(f"the doctor's status was {done.returncode}: {done.stdout[-4000:]}{done.stderr[-2000:]}")

@@ -56,7 +56,7 @@ def down_relay_costs_nothing(stage: Stage) -> None:
 
     def answers(wanted: str, *, server: str = address) -> bool:
         # The Service distributes questions to both pods.
-        return all(stage.dig("app.example.org", server=server) == [wanted] for _ in range(6))
+        return all(stage.dig("app.example.org", server=server) == [wanted] for _ in range(20))
 
     def act() -> None:
         scale(stage, "deployment/relay", 0)
