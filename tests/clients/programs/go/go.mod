@@ -1,0 +1,3 @@
+module switchback.dev/lookup
+
+go 1.21
