@@ -23,6 +23,7 @@ from dnsproxy.doctor.judge.header_annotations import HeaderSwitch
 from dnsproxy.doctor.judge.provider import Provider, StatusSetting
 from dnsproxy.doctor.judge.providers import PROVIDERS
 from dnsproxy.doctor.printing import Style, format_diagnosis
+from docs.clients import format_clients, format_clients_without_coredns
 from docs.metrics import format_metrics
 from proxy.cli import main as proxy
 from wholeip.cli import main as wholeip
@@ -199,6 +200,10 @@ def _metrics(_: str) -> str:
     return format_metrics()
 
 
+def _clients(which: str) -> str:
+    return {"": format_clients, "without CoreDNS": format_clients_without_coredns}[which]()
+
+
 _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "flags": _flags,
     "providers": _providers,
@@ -208,6 +213,7 @@ _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "settings": _settings,
     "alerts": _alerts,
     "metrics": _metrics,
+    "clients": _clients,
     "findings": _findings,
     "diagnosis": _diagnosis,
 }
