@@ -84,6 +84,7 @@ cluster-peers: peers ## fetch what cluster-test needs besides peers: kubelet, ku
 
 peers: ## fetch and build the real programs that the tests compare with (root, Debian packages, Go)
 	scripts/peers.sh
+	scripts/peers-clients.sh
 
 clean: ## remove .venv and caches
 	rm -rf build $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
