@@ -1,0 +1,61 @@
+# shellcheck shell=bash
+# The peers of `make test` and of the benchmarks.
+
+COREDNS_VERSION=v1.14.7
+# The first that builds becomes `coredns-old`: v1.9.4 is the first that accepts several `forward` in one server block.
+COREDNS_OLD_VERSIONS=(v1.9.4 v1.10.0 v1.10.1 v1.11.4)
+KUBERNETES_VERSION=v1.36.3
+# Their API servers alone: what older clusters answer to `dnsproxy ip-mode`.
+KUBERNETES_OLDER_VERSIONS=(v1.34.4 v1.35.4)
+METALLB_VERSION=v0.15.2
+GATEWAY_API_VERSION=v1.6.3
+# The last version that Go 1.26 builds. The build takes four minutes, because it includes every provider.
+EXTERNAL_DNS_VERSION=v0.21.0
+GO_PROXYPROTO_VERSION=v0.15.0
+PROMETHEUS_OPERATOR_VERSION=v0.85.0
+KUBE_SCORE_VERSION=v1.20.0
+
+basic_peers() {
+  local version
+  peer coredns "$COREDNS_VERSION" module_program github.com/coredns/coredns .
+  # Its golang.org/x/net links to a runtime symbol that Go 1.23 and later hide, unless the linker's check is off.
+  optional_first coredns-old "${COREDNS_OLD_VERSIONS[*]}" module_program github.com/coredns/coredns . -checklinkname=0
+  for version in "$KUBERNETES_VERSION" "${KUBERNETES_OLDER_VERSIONS[@]}"; do
+    peer kube-apiserver "$version" kubernetes_program
+  done
+  peer kubectl "$KUBERNETES_VERSION" kubernetes_program
+  peer metallb-controller "$METALLB_VERSION" module_program go.universe.tf/metallb ./controller
+  peer metallb-crds "$METALLB_VERSION" module_folder go.universe.tf/metallb config/crd/bases
+  peer gateway-api "$GATEWAY_API_VERSION" module_folders sigs.k8s.io/gateway-api config/crd/{standard,experimental}
+  peer dnsendpoint "$EXTERNAL_DNS_VERSION" module_folder sigs.k8s.io/external-dns config/crd/standard
+  peer external-dns "$EXTERNAL_DNS_VERSION" module_program sigs.k8s.io/external-dns .
+  optional go-proxyproto "$GO_PROXYPROTO_VERSION" go_proxyproto
+  peer kube-score "$KUBE_SCORE_VERSION" module_program github.com/zegl/kube-score ./cmd/kube-score
+  peer prometheus-operator "$PROMETHEUS_OPERATOR_VERSION" module_folder \
+    github.com/prometheus-operator/prometheus-operator example/prometheus-operator-crd
+  debian_base
+  peer go-relay "$RELAY_VERSION" go_relay
+}
+
+# The program $PEER of Kubernetes. k8s.io/kubernetes replaces its staging modules with folders of its own tree. The
+# published module lacks these folders, so each becomes the published module of the same release.
+kubernetes_program() {
+  local minor=${VERSION#v1.} package=k8s.io/component-base/version
+  main_module k8s.io/kubernetes -e "s|(k8s.io/[a-z-]+) => ./staging/.*|\1 => \1 v0${VERSION#v1}|" &&
+    go_program "k8s.io/kubernetes/cmd/$PEER" -X "$package.gitVersion=$VERSION" \
+      -X "$package.gitMajor=1" -X "$package.gitMinor=${minor%%.*}"
+}
+
+# A receiver of the PROXY header, from tests/peers/go_proxyproto; remove the cached one after a change there.
+go_proxyproto() {
+  cp "$HERE/../tests/peers/go_proxyproto/main.go" . && main_module github.com/pires/go-proxyproto && go_program .
+}
+
+# A relay in Go, to compare ours with. Its version is a hash of its source, which tests/bench/relay/peers.py also
+# computes.
+RELAY_SOURCE=$HERE/../tests/bench/relay/go
+RELAY_VERSION=v$(cat "$RELAY_SOURCE/go.mod" "$RELAY_SOURCE/main.go" | sha256sum | cut -c1-12)
+
+go_relay() {
+  cd "$RELAY_SOURCE" && go_program .
+}

@@ -1,0 +1,16 @@
+# shellcheck shell=bash
+# The programs of a Kubernetes node, for `make cluster-test`.
+
+# CNI plugins are not on the PATH.
+CLUSTER_DEBIAN=(
+  containerd:containerd runc:runc containernetworking-plugins:/usr/lib/cni/bridge musl-tools:musl-gcc
+  iptables:iptables-save
+)
+CLUSTER_KUBERNETES=(kubelet kube-proxy kube-controller-manager kube-scheduler)
+
+cluster_peers() {
+  local name
+  for name in "${CLUSTER_KUBERNETES[@]}"; do
+    peer "$name" "$KUBERNETES_VERSION" kubernetes_program
+  done
+}

@@ -1,0 +1,81 @@
+# shellcheck shell=bash
+# Debian packages, and a small Debian as a base image.
+
+# package:program, or package:file; the program or file shows whether the package is installed
+DEBIAN=(
+  bind9-dnsutils:dig dnsperf:dnsperf nginx-light:nginx haproxy:haproxy etcd-server:etcd curl:curl
+  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so
+  nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
+  buildah:buildah debootstrap:debootstrap bind9:named prometheus:promtool chromium:chromium
+  nftables:nft conntrack:conntrack iperf3:iperf3 patch:patch
+)
+DEBIAN_VERSION=v12
+DEBIAN_SUITE=bookworm
+
+# missing_packages ROW...
+missing_packages() {
+  local row
+  for row in "$@"; do
+    have "${row#*:}" || printf '%s\n' "${row%%:*}"
+  done
+}
+
+# list_packages ROW...
+list_packages() {
+  local row found
+  for row in "$@"; do
+    have "${row#*:}" && found=found || found="missing (package ${row%%:*})"
+    printf '%-23s %s\n' "${row##*[:/]}" "$found"
+  done
+}
+
+# install_packages ROW...
+install_packages() {
+  local missing policy=/usr/sbin/policy-rc.d
+  mapfile -t missing < <(missing_packages "$@")
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  if ! have apt-get || [ "$(id -u)" != 0 ]; then
+    say "not installed: ${missing[*]} (needs root and apt-get); the tests that need them will skip"
+    return 0
+  fi
+  say "installing ${missing[*]}"
+  # The tests start these servers themselves; the Debian packages must not start them as services.
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    # shellcheck disable=SC2064  # the path must expand now
+    trap "rm -f '$policy'" EXIT
+  fi
+  apt-get update -q >&2
+  DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}" >&2
+}
+
+# debian_base: a root folder as a tar archive, for `buildah add`
+debian_base() {
+  if [ "$ACTION" = list ]; then
+    list_peer debian-base "$DEBIAN_VERSION"
+  elif [ ! -e "$CACHE/debian-base-$DEBIAN_VERSION/debian-base/root.tar" ]; then
+    make_debian_base "$CACHE/debian-base-$DEBIAN_VERSION/debian-base" ||
+      say "not made: debian-base; the tests that need it will skip"
+  fi
+}
+
+# Built here as root, because debootstrap creates device nodes and sets owners.
+make_debian_base() {
+  local target=$1 work
+  if ! have debootstrap || [ "$(id -u)" != 0 ]; then
+    say "not made: debian-base (needs root and debootstrap); the tests that need it will skip"
+    return 0
+  fi
+  say "making a base of Debian $DEBIAN_SUITE (once; a minute)"
+  work=$(mktemp -d)
+  if ! debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$DEBIAN_SUITE" "$work/root" >&2; then
+    rm -rf "$work"
+    return 1
+  fi
+  rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
+  mkdir -p "$target"
+  tar --numeric-owner -C "$work/root" -cf "$target/root.tar.new" .
+  mv "$target/root.tar.new" "$target/root.tar"
+  rm -rf "$work"
+}
