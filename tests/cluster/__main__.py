@@ -15,16 +15,18 @@ from tests.cluster.nodes.cluster import missing, running_cluster
 from tests.cluster.nodes.configs import MODES, NFTABLES
 from tests.cluster.nodes.images import save_images
 from tests.cluster.nodes.node import Node, NodeFailed
-from tests.cluster.plan import BRIDGE, CNIS, FAMILIES, Plan
+from tests.cluster.plan import BRIDGE, CNIS, COREDNS, FAMILIES, Plan
 from tests.cluster.scenes import STEPS, steps_of
 from tests.cluster.stage import Stage, StepFailed
+from tests.cluster.world.images import PROGRAMS, save_world
 from tests.kit.programs import program
 
 
 def main() -> int:
     """Run all steps, or the steps up to one. Exit status: 0 success, 1 a step failed, 3 the scene could not run."""
     options = parse(sys.argv[1:])
-    absent = missing(options.cni)
+    plan = plan_of(options)
+    absent = missing(plan.cni, more=PROGRAMS if plan.world else ())
     if os.geteuid() != 0 or absent:
         told = f"missing: {', '.join(absent)}" if absent else "root is needed"
         peers = "scripts/peers.sh --cilium" if options.cni != BRIDGE else "make cluster-peers"
@@ -35,7 +37,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="switchback-cluster-"))
     begun = time.monotonic()
     try:
-        return play(folder, plan_of(options), last=options.until, keep=options.keep)
+        return play(folder, plan, last=options.until, keep=options.keep)
     finally:
         sys.stdout.write(f"{time.monotonic() - begun:.0f} s in all\n")
         shutil.rmtree(folder, ignore_errors=True)
@@ -50,21 +52,34 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--families", choices=sorted(FAMILIES), default="ipv4", help="the addresses of the cluster")
     parser.add_argument("--mode", choices=MODES, default=NFTABLES, help="the mode of kube-proxy")
     parser.add_argument("--cni", choices=CNIS, default=BRIDGE, help="what connects the pods; Cilium has one node")
+    parser.add_argument("--kubernetes", default="", metavar="VERSION", help="of the nodes; the newest by default")
+    parser.add_argument("--coredns", default=COREDNS, help="its name among the peers, such as coredns-old")
+    parser.add_argument("--alone", action="store_true", help="without the world's programs: Contour, cert-manager ...")
     parser.add_argument("--keep", action="store_true", help="after the last step, or the one that fell, wait for Enter")
     return parser.parse_args(words)
 
 
 def plan_of(options: argparse.Namespace) -> Plan:
     """The combination to play."""
-    nodes = options.nodes if options.cni == BRIDGE else 1
-    return Plan(families=FAMILIES[options.families], nodes=nodes, mode=options.mode, cni=options.cni)
+    is_bridge = options.cni == BRIDGE
+    return Plan(
+        families=FAMILIES[options.families],
+        nodes=options.nodes if is_bridge else 1,
+        mode=options.mode,
+        cni=options.cni,
+        world=is_bridge and not options.alone,
+        kubernetes=options.kubernetes,
+        coredns=options.coredns,
+    )
 
 
 def play(folder: Path, plan: Plan, *, last: str, keep: bool) -> int:
     """Build, start, and run the steps."""
     heading("Build the images")
     (folder / "images").mkdir()
-    images = save_images(folder / "images")
+    images = save_images(folder / "images", coredns=plan.coredns)
+    if plan.world:
+        images |= save_world(folder / "images")
     heading(f"Start {plan.nodes} node{'s' if plan.nodes > 1 else ''}")
     with running_cluster(folder, plan) as cluster:
         for node in cluster.nodes.values():

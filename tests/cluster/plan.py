@@ -19,6 +19,8 @@ CILIUM_ALONE: Final = "cilium-alone"
 """Cilium in place of kube-proxy too."""
 CNIS: Final = (BRIDGE, CILIUM, CILIUM_ALONE)
 
+COREDNS: Final = "coredns"
+_MUTATING: Final = (1, 36)
 FAMILIES: Final[Mapping[str, tuple[Family, ...]]] = {"ipv4": (4,), "ipv6": (6,), "dual": (4, 6)}
 
 
@@ -28,7 +30,18 @@ class Plan:
 
     families: tuple[Family, ...] = (4,)
     """The primary one first."""
-    nodes: int = 1
+    nodes: int = 2
     mode: str = NFTABLES
     """Of kube-proxy."""
     cni: str = BRIDGE
+    world: bool = True
+    """Whether the world's programs play too."""
+    kubernetes: str = ""
+    """The version of its programs on the nodes; the newest if empty."""
+    coredns: str = COREDNS
+    """Its name among the peers: `coredns`, `coredns-old` or `coredns-new`."""
+
+    @property
+    def has_mutating_policies(self) -> bool:
+        """Whether the API server has MutatingAdmissionPolicy in its stable version: Kubernetes 1.36."""
+        return not self.kubernetes or tuple(map(int, self.kubernetes.removeprefix("v").split("."))) >= _MUTATING

@@ -1,21 +1,26 @@
-"""The scene, step by step: the fault, the fix, operation, and the removal without a trace.
+"""The scenes: which steps are played on which stage, and in which order.
 
-The law: the docstring of each step is a sentence that it proves, or else it fails; it reports what it saw.
+The law: the order is the story; a step is left out only where its stage cannot show it. See steps/ and world/ for what
+each one proves.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from tests.cluster.acting import kustomization, make_certificate, manifest, seen_by_nginx
 from tests.cluster.plan import CILIUM_ALONE, Plan
-from tests.cluster.stage import Stage, StepFailed
+from tests.cluster.stage import Stage
 from tests.cluster.steps.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
+from tests.cluster.steps.installing import (
+    apply_installs,
+    cluster_is_there,
+    cure_works,
+    fault_is_there,
+    new_ingress_is_quick,
+    removal_leaves_nothing,
+    second_class_goes_straight,
+)
 from tests.cluster.steps.ip_mode import commands_do_the_same, passed_traffic_is_lost, pods_reach_the_balancer
 from tests.cluster.steps.life import (
     down_relay_costs_nothing,
@@ -23,10 +28,9 @@ from tests.cluster.steps.life import (
     no_lookup_is_lost,
     no_request_is_lost,
     outage_is_survived,
-    ready_pods,
     rendered_anew_is_repaired,
 )
-from tests.cluster.steps.publishing import hosts_file, node_has_the_names, node_is_cut_off
+from tests.cluster.steps.publishing import node_has_the_names, node_is_cut_off
 from tests.cluster.steps.refusing import strangers_are_refused
 from tests.cluster.steps.steering import (
     decision_has_evidence,
@@ -41,189 +45,27 @@ from tests.cluster.steps.two_nodes import (
     local_policy_of_a_target_loses_nobody,
     node_dies,
 )
-from tests.cluster.steps.whole_ip import address_is_the_pods, from_pod, rules, rules_outlive_agents
-from tests.deploy.manifests import DEPLOY, INSTALLATION
-from tests.kit.programs import program
-
-LOAD: Final = Path(__file__).parent / "steps" / "load.py"
-"""The program that the client's pod runs."""
-
-_NO_CONNECTION: Final = 7
-"""The exit status of curl for this error."""
-
-PLAIN_ROLE: Final[Sequence[dict[str, Any]]] = (
-    {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "Role",
-        "metadata": {"name": "dnsproxy-target", "namespace": "ingress-nginx"},
-        "rules": [
-            {"apiGroups": [""], "resources": ["services"], "resourceNames": ["plain"], "verbs": ["list", "watch"]},
-            {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
-        ],
-    },
-    {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "dnsproxy-target", "namespace": "ingress-nginx"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "dnsproxy-target"},
-        "subjects": [{"kind": "ServiceAccount", "name": "dnsproxy", "namespace": "switchback"}],
-    },
+from tests.cluster.steps.whole_ip import address_is_the_pods, rules_outlive_agents
+from tests.cluster.world.acme import (
+    certificate_is_issued,
+    certificate_is_renewed,
+    issuance_fails,
+    new_ingress_gets_one,
 )
-
-
-def cluster_is_there(stage: Stage) -> None:
-    """A cluster as made by kubeadm, two ingress controllers, a load balancer with an address, and a pod."""
-    make_certificate(stage.folder)
-    stage.kubectl("apply", "--server-side", "-f", program("dnsendpoint"))
-    stage.kubectl("apply", "-f", "-", given=manifest(stage, "coredns.yaml"))
-    stage.kubectl("apply", "-f", "-", given=manifest(stage, "ingress.yaml"))
-    pair = [f"--cert={stage.folder}/tls.crt", f"--key={stage.folder}/tls.key"]
-    stage.kubectl("create", "secret", "tls", "tls", "-n", "ingress-nginx", *pair)
-    files = [f"--from-file={LOAD}", f"--from-file=ca.crt={stage.folder}/tls.crt"]
-    stage.kubectl("create", "configmap", "client", *files)
-    stage.kubectl("apply", "-f", "-", given=manifest(stage, "client.yaml"))
-    stage.rolled_out("deployment/coredns", namespace="kube-system")
-    stage.rolled_out("deployment/controller", "deployment/plain", namespace="ingress-nginx")
-    balancer = ("service", "ingress-nginx-controller", "-n", "ingress-nginx")
-    stage.patch_status(*balancer, entry={"ip": stage.at.public, "ipMode": "VIP"})
-    stage.kubectl("wait", "pod/client", "--for=condition=Ready", "--timeout=120s")
-    stage.ingress("app", "app.example.org")
-    # As the controller of a real ingress class does.
-    stage.ingress_status("app", {"ip": stage.at.public})
-    stage.before["corefile"] = stage.corefile()
-    stage.say(stage.kubectl("get", "pods", "-A", "-o", "wide"))
-
-
-def fault_is_there(stage: Stage) -> None:
-    """Before: the pod cannot reach the cluster's own hostname; from outside, with the header, it answers."""
-    stage.eventually("the public address", lambda: stage.dig("app.example.org") == [stage.at.public])
-    # Until kube-proxy has learned the address, no server answers there.
-    stage.eventually("a server at the name", lambda: stage.curl("http://app.example.org/")[0] != _NO_CONNECTION)
-    for url in ("http://app.example.org/", "https://app.example.org/"):
-        status, said = stage.curl(url)
-        stage.say(f"curl {url}: {said}")
-        if status == 0:
-            raise StepFailed(f"{url} answered: there is no fault to fix")
-    log = stage.kubectl("logs", "deployment/controller", "-n", "ingress-nginx")
-    broken = [line for line in log.splitlines() if "broken header" in line]
-    stage.say(f"nginx: {broken[-1] if broken else 'no broken header in the log'}")
-    if not broken:
-        raise StepFailed("nginx did not complain about a missing header")
-    outside = [
-        "curl",
-        "-sS",
-        "--haproxy-protocol",
-        "--max-time",
-        "8",
-        "--resolve",
-        f"app.example.org:80:{stage.at.in_url(stage.at.public)}",
-    ]
-    done = stage.node.run(*outside, "http://app.example.org/")
-    stage.say(f"with the header, as the load balancer sends it: {done.stdout.strip()}")
-    stage.expect("the page", saw=done.stdout, wanted="hello from app.example.org\n")
-
-
-def apply_installs(stage: Stage) -> None:
-    """`kubectl apply -k deploy`, without a value: the pods run under Pod Security, and the stanza is put in."""
-    begun = time.monotonic()
-    stage.say(stage.kubectl("apply", "-k", str(INSTALLATION)).splitlines()[-1])
-    stage.rolled_out("deployment/dnsproxy", "deployment/relay")
-    stage.say(f"dnsproxy and relay are ready after {time.monotonic() - begun:.0f} s")
-    # Ready once the cluster's DNS asks dnsproxy.
-    stage.eventually("an operate that is ready", lambda: ready_pods(stage, "operate"), seconds=420)
-    stage.say(stage.kubectl("logs", "deployment/operate", "-n", "switchback"))
-    stage.say(f"installed and loaded after {time.monotonic() - begun:.0f} s")
-    stage.say(stage.corefile())
-
-
-def cure_works(stage: Stage) -> None:
-    """After: 200 over HTTP and HTTPS with the pod's own address in nginx's log, from glibc and from musl."""
-    relay, pod = stage.relay_address(), stage.client_address()
-    # A CoreDNS cache entry expires within 30 s; the Service distributes questions to both.
-    lasted = stage.eventually(
-        "the relay's address from every CoreDNS",
-        lambda: all(stage.dig("app.example.org") == [relay] for _ in range(20)),
-    )
-    stage.say(f"every CoreDNS no longer caches the public address after {lasted:.0f} s")
-    for scheme in ("http", "https"):
-        status, said = stage.curl(f"{scheme}://app.example.org/")
-        stage.expect(f"{scheme} page", saw=(status, said), wanted=(0, "hello from app.example.org"))
-        line = seen_by_nginx(stage, f'"app.example.org" 200 {scheme}')
-        stage.say(f"{scheme}: {said}; nginx: {line}")
-        stage.expect("the client that nginx saw", saw=line.split()[0], wanted=pod)
-    for words in (["getent", f"ahostsv{stage.at.family}", "app.example.org"], ["musl-resolve", "app.example.org"]):
-        status, said = stage.client(*words)
-        stage.expect(words[0], saw=(status, said.split()[0] if said else ""), wanted=(0, relay))
-        stage.say(f"{words[0]}: {said.splitlines()[0]}")
-    stage.expect("a name outside", saw=stage.dig("www.example.net"), wanted=[stage.at.elsewhere])
-    stage.expect(
-        "a name in the cluster", saw=stage.dig("kube-dns.kube-system.svc.cluster.local"), wanted=[stage.at.dns]
-    )
-
-
-def new_ingress_is_quick(stage: Stage) -> None:
-    """A new Ingress resolves in less than a second, a wildcard too."""
-    relay = stage.relay_address()
-    for name, host, asked in (("shop", "shop.example.org", ""), ("apps", "*.apps.example.org", "a1.apps.example.org")):
-        stage.ingress(name, host)
-        lasted = stage.eventually(host, lambda asked=asked or host: stage.dig(asked) == [relay], seconds=10)  # type: ignore[misc]
-        stage.say(f"{host}: {lasted:.2f} s after kubectl returned")
-        if lasted >= 1:
-            raise StepFailed(f"{host} took {lasted:.2f} s")
-    status, said = stage.curl("https://shop.example.org/")
-    stage.expect("the page", saw=(status, said), wanted=(0, "hello from shop.example.org"))
-
-
-def second_class_goes_straight(stage: Stage) -> None:
-    """An ingress class without the PROXY protocol: its names resolve directly to its controller."""
-    for one in PLAIN_ROLE:
-        stage.apply(one)
-    stage.kubectl("apply", "-k", str(kustomization(stage, "with-plain")))
-    stage.rolled_out("deployment/dnsproxy")
-    stage.ingress("plain", "plain.example.org", ingress_class="plain")
-    plain = stage.get("service", "plain", "-n", "ingress-nginx")["spec"]["clusterIP"]
-    stage.eventually("the plain controller's address", lambda: stage.dig("plain.example.org") == [plain], seconds=20)
-    status, said = stage.curl("http://plain.example.org/")
-    stage.expect("the page", saw=(status, said), wanted=(0, "plain hello from plain.example.org"))
-    status, other = stage.curl("http://app.example.org/")
-    stage.expect("the other class's page", saw=(status, other), wanted=(0, "hello from app.example.org"))
-    stage.say(f"plain.example.org at {plain}: {said}; {other}")
-
-
-def removal_leaves_nothing(stage: Stage) -> None:
-    """`deploy/remove.sh`: the Corefile is the original, octet for octet, no object or rule is left; twice is fine."""
-    both = stage.folder / "both"
-    both.mkdir()
-    (both / "kustomization.yaml").write_text("kind: Kustomization\nresources: [../node-local, ../wholeip]\n")
-    for _ in range(2):
-        command = [str(DEPLOY / "remove.sh"), str(both)]
-        environment = {**os.environ, "KUBECTL": f"{program('kubectl')} --kubeconfig={stage.node.folder}/kubeconfig"}
-        done = subprocess.run(stage.node.inside(*command), capture_output=True, text=True, check=False, env=environment)
-        stage.say((done.stdout + done.stderr).strip())
-        stage.expect("remove.sh", saw=done.returncode, wanted=0)
-    stage.expect("the Corefile", saw=stage.corefile(), wanted=stage.before["corefile"])
-    listed = stage.kubectl("api-resources", "--verbs=list", "-o", "name").split()
-    # A CNI's own records of pods have the pods' labels; the CNI removes them itself.
-    kinds = [one for one in listed if not one.endswith(".cilium.io")]
-    left = stage.kubectl("get", ",".join(kinds), "-A", "-l", "app.kubernetes.io/part-of=switchback", "-o", "name")
-    stage.expect("remaining objects", saw=left.split(), wanted=[])
-    stage.expect("the rules of wholeip", saw=rules(stage), wanted="")
-    stage.expect(
-        "the source address outside",
-        saw=from_pod(stage, "machine", stage.at.outside),
-        wanted=stage.before["leaves as"],
-    )
-    stage.expect("the node's hosts file", saw=hosts_file(stage), wanted=stage.before["hosts"])
-    stage.eventually("the public address", lambda: stage.dig("late.example.org") == [stage.at.public])
-    stage.say("the Corefile, the node's hosts file and its rules are as before, and nothing is left")
-
+from tests.cluster.world.contour import contour_is_cured, contour_is_there, contour_is_upgraded
 
 STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     cluster_is_there,
     fault_is_there,
     doctor_names_the_fault,
     node_is_cut_off,
+    contour_is_there,
+    issuance_fails,
     apply_installs,
+    certificate_is_issued,
+    contour_is_cured,
+    certificate_is_renewed,
+    new_ingress_gets_one,
     decision_has_evidence,
     cure_works,
     doctor_sees_the_cure,
@@ -234,6 +76,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     every_way_leads_to_the_page,
     no_lookup_is_lost,
     no_request_is_lost,
+    contour_is_upgraded,
     drain_costs_nothing,
     node_dies,
     down_relay_costs_nothing,
@@ -263,10 +106,23 @@ WITHOUT_KUBE_PROXY: Final[Sequence[Callable[[Stage], None]]] = (
 )
 """The steps on a node where Cilium carries connections to Services."""
 _OF_TWO_NODES: Final = frozenset({every_way_leads_to_the_page, drain_costs_nothing, node_dies})
+_OF_WORLD: Final = frozenset(
+    {
+        *(contour_is_there, contour_is_cured, contour_is_upgraded),
+        *(issuance_fails, certificate_is_issued, certificate_is_renewed, new_ingress_gets_one),
+    }
+)
+"""The steps with programs of `scripts/peers.sh --world`."""
+_OF_POLICIES: Final = frozenset(
+    {pods_reach_the_balancer, hostname_is_let_go, commands_do_the_same, passed_traffic_is_lost}
+)
+"""The steps in which an admission policy changes what a provider writes, and those that need its load balancer."""
 
 
 def steps_of(plan: Plan) -> list[Callable[[Stage], None]]:
     """The steps that a combination can show."""
     if plan.cni == CILIUM_ALONE:
         return list(WITHOUT_KUBE_PROXY)
-    return [step for step in STEPS if plan.nodes > 1 or step not in _OF_TWO_NODES]
+    left_out = frozenset() if plan.has_mutating_policies else _OF_POLICIES
+    left_out |= (_OF_TWO_NODES if plan.nodes == 1 else frozenset()) | (frozenset() if plan.world else _OF_WORLD)
+    return [step for step in STEPS if step not in left_out]

@@ -22,7 +22,7 @@ from tests.cluster.nodes.configs import Place
 from tests.cluster.nodes.control_groups import HIERARCHIES, control_groups, member_of
 from tests.cluster.nodes.link import Link, running_link
 from tests.cluster.nodes.namespaces import UNSHARE, namespaces
-from tests.cluster.nodes.node import PROGRAMS, Node
+from tests.cluster.nodes.node import PROGRAMS, Node, found_programs
 from tests.cluster.nodes.preparing import bring_cilium, hide_folders, make_network, write_files
 from tests.cluster.plan import BRIDGE, Plan
 from tests.kit.apiserver import write_keys
@@ -76,7 +76,7 @@ class Cluster:
             running.enter_context(member_of(place.cgroup))
         forget_runtime(Path(place.folder))
         pid, logs = running.enter_context(namespaces()), running.enter_context(ExitStack())
-        node = self.nodes[number] = Node(place, pid, self.plan.cni, _logs=logs)
+        node = self.nodes[number] = Node(place, pid, found_programs(self.plan), self.plan.cni, _logs=logs)
         hide_folders(node)
         others = [one for one in range(1, self.plan.nodes + 1) if one != number]
         make_network(node, self.link, others=others)
@@ -133,9 +133,10 @@ def running_cluster(folder: Path, plan: Plan) -> Iterator[Cluster]:
                 cluster.kill_node(number)
 
 
-def missing(cni: str = BRIDGE) -> list[str]:
-    """The needed programs that this machine lacks."""
-    more = (*cilium.PROGRAMS, *cilium.TOOLS) if cni != BRIDGE else ()
+def missing(cni: str = BRIDGE, *, more: Sequence[str] = ()) -> list[str]:
+    """The needed programs that this machine lacks; `more` are those of the world."""
+    if cni != BRIDGE:
+        more = (*more, *cilium.PROGRAMS, *cilium.TOOLS)
     absent = [name for name in (*PROGRAMS, *TOOLS, *more) if find_program(name) is None]
     if not Path("/usr/lib/cni/bridge").exists():
         absent.append("containernetworking-plugins")

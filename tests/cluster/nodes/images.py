@@ -49,12 +49,12 @@ int main(int count, char **words) {
 """
 
 
-def save_images(folder: Path) -> dict[str, Path]:
-    """An archive for each image by name; the project's image is built from the current sources."""
+def save_images(folder: Path, *, coredns: str) -> dict[str, Path]:
+    """An archive for each image by name, with this CoreDNS; the project's image is built from the current sources."""
     project = build_image(PROJECT_IMAGE, folder=folder, context=copy_sources(folder))
     pause, resolve = compile_static("pause", _PAUSE, folder), compile_static("resolve", _RESOLVE, folder)
     make_image(PAUSE, base="scratch", files={pause: "/pause"}, entrypoint=["/pause"])
-    make_image(COREDNS, base="scratch", files={Path(program("coredns")): "/coredns"}, entrypoint=["/coredns"])
+    make_image(COREDNS, base="scratch", files={Path(program(coredns)): "/coredns"}, entrypoint=["/coredns"])
     make_tools()
     tools = "localhost/tools:1"
     make_image(tools, base=TOOLS, files={resolve: "/usr/local/bin/musl-resolve"}, entrypoint=[])

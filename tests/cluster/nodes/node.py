@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,14 +21,15 @@ from tests.cluster.nodes import cilium
 from tests.cluster.nodes.commands import programs
 from tests.cluster.nodes.configs import Place
 from tests.cluster.nodes.namespaces import children_of
-from tests.cluster.plan import BRIDGE, CILIUM_ALONE
+from tests.cluster.plan import BRIDGE, CILIUM_ALONE, Plan
 from tests.deploy.image import PROJECT
-from tests.kit.programs import program
+from tests.kit.programs import built_versions, program
 
 PROGRAMS: Final = (
     *("coredns", "etcd", "kube-apiserver", "containerd", "kube-controller-manager", "kube-scheduler"),
     *("kubelet", "kube-proxy", "kubectl"),
 )
+OF_KUBERNETES: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
 START_SECONDS: Final = 120
 # The output of pods may have any octets.
 _TEXT: Final[dict[str, Any]] = {"capture_output": True, "text": True, "errors": "replace"}
@@ -44,6 +45,8 @@ class Node:
 
     place: Place
     pid: int
+    find: Mapping[str, str]
+    """The paths of programs by name."""
     cni: str = BRIDGE
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     _logs: ExitStack = field(default_factory=ExitStack, repr=False)
@@ -78,11 +81,10 @@ class Node:
 
     def commands(self) -> dict[str, list[str]]:
         """The command lines of its programs by name."""
-        find = found_programs(self.cni)
-        bare = programs(self.place, find=find)
+        bare = programs(self.place, find=self.find)
         if self.cni == BRIDGE:
             return bare
-        return cilium.programs(self.place, bare, find=find, alone=self.cni == CILIUM_ALONE)
+        return cilium.programs(self.place, bare, find=self.find, alone=self.cni == CILIUM_ALONE)
 
     def kill(self, name: str) -> None:
         """SIGKILL one of its programs, and wait for its end."""
@@ -117,7 +119,10 @@ class Node:
         return self.kubectl("get", "node", self.name, "-o", condition, check=False).stdout == "True"
 
 
-def found_programs(cni: str = BRIDGE) -> dict[str, str]:
-    """The paths of the programs."""
-    more = cilium.PROGRAMS if cni != BRIDGE else ()
-    return {name: program(name) for name in (*PROGRAMS, *more)} | {"python": sys.executable}
+def found_programs(plan: Plan) -> dict[str, str]:
+    """The paths of the programs, those of Kubernetes in the plan's version. Raises KeyError if that was not built."""
+    more = cilium.PROGRAMS if plan.cni != BRIDGE else ()
+    found = {name: program(name) for name in (*PROGRAMS, *more)} | {"python": sys.executable}
+    if plan.kubernetes:
+        found |= {name: built_versions(name)[plan.kubernetes] for name in OF_KUBERNETES}
+    return found

@@ -45,7 +45,11 @@ ACME_SOLVER: Final = WorldImage(
 )
 SPEAKER: Final = WorldImage("localhost/speaker:1", "speaker", "/bin/speaker", ["/bin/speaker"])
 WORLD: Final = (CONTOUR, ENVOY, CERT_MANAGER, ACME_SOLVER, SPEAKER)
-PROGRAMS: Final = tuple(dict.fromkeys(one.peer for one in WORLD))
+PROGRAMS: Final = (
+    *dict.fromkeys(one.peer for one in WORLD),
+    *("contour-crds", "cert-manager-crds", "pebble"),
+)
+"""The peers that the world's steps need."""
 
 
 def save_world(folder: Path) -> dict[str, Path]:
