@@ -10,7 +10,7 @@ Descriptions of the forms:
 - docs.rke2.io/helm and docs.rke2.io/networking/networking_services, the HelmChartConfig of rke2-coredns
 - docs.openshift.com, "DNS Operator": `servers` of dns.operator/default
 - kops.sigs.k8s.io/cluster_spec: `kubeDNS.externalCoreFile`
-- docs.k0sproject.io/stable/configuration: the patches of a component
+- docs.k0sproject.io/stable/configuration: the patches of a component, and their types
 - github.com/coredns/helm, charts/coredns/values.yaml
 """
 
@@ -122,10 +122,10 @@ def _print_kops(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Prin
 def _print_k0s(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Printed:
     change = _planned(server, corefile, wanted)
     target = {"kind": "ConfigMap", "name": corefile.source.name, "namespace": corefile.source.namespace}
-    patch = {"type": "merge", "content": format_yaml({"data": {corefile.key: change.new}})}
+    patch = {"type": _K0S_MERGE, "content": format_yaml({"data": {corefile.key: change.new}})}
     spec = {"spec": {"network": {"coreDNS": {"patches": [{"target": target, "patch": patch}]}}}}
     notes = (
-        "k0s calls patches of its components experimental, and older versions have none",
+        "k0s calls patches of its components experimental; 1.36.1 is the first version that has them",
         "the patch holds the whole Corefile: when you upgrade k0s, compare it with that of the new version",
     )
     return Printed(
@@ -222,6 +222,9 @@ _PRINTERS: Final[dict[Form, Callable[[Server, FoundCorefile, Wanted], Printed]]]
 }
 _WHOLE_LIST: Final = "servers is one list, and this one replaces yours: it contains everything except comments"
 _OPENSHIFT_UPSTREAMS: Final = 15
+_K0S_MERGE: Final = "MergePatch"
+"""A JSON merge patch, RFC 7386: k0s refuses a ClusterConfig with another word for it (k0sproject/k0s,
+pkg/apis/k0s/v1beta1/patches.go)."""
 
 
 def _planned(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Change:

@@ -26,10 +26,10 @@ def from_kops(printed: Printed, _corefile: str) -> str:
 
 
 def from_k0s(printed: Printed, _corefile: str) -> str:
-    """A merge patch (RFC 7386) of the ConfigMap, written as YAML."""
+    """A merge patch (RFC 7386) of the ConfigMap, written as YAML; k0s refuses every other word for its type."""
     (patch,) = yaml.safe_load(printed.text)["spec"]["network"]["coreDNS"]["patches"]
     assert patch["target"] == {"kind": "ConfigMap", "name": "coredns", "namespace": "kube-system"}
-    assert patch["patch"]["type"] == "merge"
+    assert patch["patch"]["type"] == "MergePatch"
     return str(yaml.safe_load(patch["patch"]["content"])["data"]["Corefile"])
 
 
