@@ -149,7 +149,7 @@ ROW_OF: Final = {
     "rke2": "| RKE2 |", "openshift": "OpenShift", "kops-forward": "| kops |", "k0s": "k0s",
 }  # fmt: skip
 """From each recorded cluster to words of its row."""
-BEYOND: Final = frozenset({"coredns-chart", "coreweave", "idpbuilder", "outscale"})
+BEYOND: Final = frozenset({"coredns-chart", "coreweave", "gardener", "idpbuilder", "outscale"})
 """Recorded clusters whose names the Roles lack, or that are like one above."""
 SAID: Final = {
     Method.COREFILE: "into the Corefile",

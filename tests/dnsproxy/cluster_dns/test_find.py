@@ -39,6 +39,7 @@ from tests.kit.manifest_cluster import NAMES, Manifest, discover, faults_of, man
             (1, 11, 4),
             "kube-system/coredns",
         ),
+        ("gardener", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 14, 7), "kube-system/coredns"),
         ("gke", "kube-system/kube-dns", "Deployment kube-system/kube-dns", None, None),
         ("gke-kube-dns", "kube-system/kube-dns", "Deployment kube-system/kube-dns", None, None),
         ("idpbuilder", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 12, 1), "kube-system/coredns"),

@@ -34,6 +34,7 @@ def said(choice: Choice) -> str:
         ("doks", IMPORT, "switchback.server in ConfigMap kube-system/coredns-custom", None, True),
         ("eks-addon", PRINT, None, Form.EKS_ADDON, False),
         ("eks-self-managed", COREFILE, "Corefile in ConfigMap kube-system/coredns", None, False),
+        ("gardener", IMPORT, "switchback.override in ConfigMap kube-system/coredns-custom", None, False),
         ("gke", STUB_DOMAINS, "stubDomains in ConfigMap kube-system/kube-dns", None, True),
         ("gke-kube-dns", STUB_DOMAINS, "stubDomains in ConfigMap kube-system/kube-dns", None, True),
         ("idpbuilder", IMPORT, "switchback.conf in ConfigMap kube-system/coredns-conf-custom", None, False),

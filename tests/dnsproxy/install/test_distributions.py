@@ -39,6 +39,7 @@ ROWS: Final = [
     ("doks", "kube-dns", IMPORT, "coredns-custom", "create delete patch", NAMED, "coredns coredns-custom"),
     ("eks-addon", "kube-dns", PRINT, "", "", NAMED, "coredns"),
     ("eks-self-managed", "kube-dns", COREFILE, "coredns", "patch", NAMED, "coredns"),
+    ("gardener", "kube-dns", IMPORT, "coredns-custom", "patch", NAMED, "coredns coredns-custom"),
     ("gke", "kube-dns", STUB, "kube-dns", "patch", NAMED, "kube-dns node-local-dns"),
     ("gke-kube-dns", "kube-dns", STUB, "kube-dns", "patch", NAMED, "kube-dns"),
     ("idpbuilder", "kube-dns", IMPORT, "coredns-conf-custom", "patch", NAMED, "coredns coredns-conf-custom "
@@ -78,7 +79,7 @@ STEERING: Final = {
 """Names in the installation's rights that have nothing to do with the cluster's DNS."""
 
 ON_THE_PAGE: Final = {
-    "kubeadm": "kubeadm, kind, Hetzner",
+    "kubeadm": "kubeadm, kind, Cluster API",
     "talos": "Talos, cozystack's host",
     "microk8s": "MicroK8s",
     "minikube": "minikube",
@@ -91,6 +92,7 @@ ON_THE_PAGE: Final = {
     "doks": "DigitalOcean",
     "kapsule": "Kapsule",
     "outscale": "Outscale",
+    "gardener": "Gardener without NodeLocalDNS",
     "coreweave": "CoreWeave",
     "idpbuilder": "idpbuilder",
     "gke": "GKE with kube-dns",

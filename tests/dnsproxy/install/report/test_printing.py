@@ -69,8 +69,16 @@ def test_the_owner_ends_up_with_the_corefile_that_an_edit_of_ours_would_make(nam
     assert find_region(rendered) is not None, "or status would not know it"
 
 
-def test_rke2_gets_its_chart_values_in_a_helm_chart_config_with_the_cluster_domain_once() -> None:
-    printed = printed_for("rke2", WANTED)
+def domain_twice(objects: Any) -> None:
+    """What RKE2's chart renders from values like ours: it writes the cluster's domain in front of the parameters."""
+    data = pick(objects, "ConfigMap", "rke2-coredns-rke2-coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace(" cluster.local ", " cluster.local  cluster.local ")
+    assert data["Corefile"].count("cluster.local") == 2
+
+
+@pytest.mark.parametrize("change", [None, domain_twice], ids=["as it comes", "printed before"])
+def test_rke2_gets_its_chart_values_in_a_helm_chart_config_with_the_cluster_domain_once(change: Any) -> None:
+    printed = printed_for("rke2", WANTED, change=change)
     config = yaml.safe_load(printed.text)
     assert (config["apiVersion"], config["kind"]) == ("helm.cattle.io/v1", "HelmChartConfig")
     assert config["metadata"] == {"name": "rke2-coredns", "namespace": "kube-system"}
