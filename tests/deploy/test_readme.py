@@ -1,4 +1,7 @@
-"""The pages of deploy/ hold: their kustomizations render from the paths that they state, and the table of clusters."""
+"""The pages of deploy/ hold: their kustomizations render from the paths that they state.
+
+The table of clusters is judged in test_distributions.py.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ import msgspec
 import pytest
 import yaml
 
-from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.operate.decide.listen_ports import COUNT, FIRST
 from dnsproxy.operate.decide.route_faults import Backend, find_route_faults
 from sidecar.kubernetes.relay_routes import RouteService, find_relay_routes
@@ -31,8 +33,7 @@ from tests.deploy.manifests import (
     settings_of,
 )
 from tests.kit.apiserver import ApiServer
-from tests.kit.manifest_cluster import NAMES, discover
-from tests.kit.manifest_cluster import manifests as manifests_of
+from tests.kit.distributions import load_distributions
 
 pytestmark = pytest.mark.peer("kubectl")
 
@@ -139,42 +140,36 @@ def test_the_route_services_of_the_page_have_no_fault_and_the_header_that_it_say
     assert parse_subjects(services["switchback/by-hand"].annotations.subjects or "") == ("ingressclass/nginx",)
 
 
-ROW_OF: Final = {
-    "kubeadm": "kubeadm", "minikube": "minikube", "talos": "Talos", "microk8s": "MicroK8s", "kubespray": "kubespray",
-    "kubespray-coredns": "kubespray", "eks-self-managed": "a CoreDNS of your own on EKS", "k3s": "k3s",
-    "k3s-2025": "k3s", "aks": "AKS", "doks": "DigitalOcean", "kapsule": "Scaleway Kapsule",
-    "gke": "GKE Standard with kube-dns", "gke-kube-dns": "GKE Standard with kube-dns",
-    "kubeadm-nodelocal": "NodeLocal DNSCache", "kops-nodelocal": "NodeLocal DNSCache",
-    "rke2-nodelocal": "NodeLocal DNSCache", "cozystack": "cozystack, tenant", "eks-addon": "EKS, managed add-on",
-    "rke2": "| RKE2 |", "openshift": "OpenShift", "kops-forward": "| kops |", "k0s": "k0s",
-}  # fmt: skip
-"""From each recorded cluster to words of its row."""
-BEYOND: Final = frozenset({"coredns-chart", "coreweave", "gardener", "idpbuilder", "outscale"})
-"""Recorded clusters whose names the Roles lack, or that are like one above."""
-SAID: Final = {
-    Method.COREFILE: "into the Corefile",
-    Method.IMPORT: "a key of our own",
-    Method.STUB_DOMAINS: "stub domains",
-    Method.PRINT: "printed",
-}
+def gardener_policy(page: str = README) -> Manifest:
+    """The NetworkPolicy of the page for Gardener."""
+    text = page.partition("```yaml\n# my-cluster/gardener/network-policy.yaml\n")[2].partition("```")[0]
+    policy: Manifest = yaml.safe_load(text)
+    return policy
 
 
-def test_every_recorded_cluster_has_a_row() -> None:
-    assert set(NAMES) <= ROW_OF.keys() | BEYOND
+def test_gardeners_coredns_may_send_to_the_pods_and_the_port_of_dnsproxy() -> None:
+    policy = gardener_policy()
+    (coredns,) = load_distributions()["gardener"].workload
+    assert policy["metadata"]["namespace"] == coredns.namespace
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= coredns.labels.items()
+    (rule,) = policy["spec"]["egress"]
+    template = find(render(INSTALLATION), "Deployment", "dnsproxy")["spec"]["template"]
+    (to,) = rule["to"]
+    assert to["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+    assert to["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "switchback"}
+    listening = {
+        (one["containerPort"], one["protocol"])
+        for container in containers(template)
+        for one in container["ports"]
+        if one["name"].startswith("dns")
+    }
+    assert {(one["port"], one["protocol"]) for one in rule["ports"]} == listening
 
 
-@pytest.mark.parametrize("name", [name for name in ROW_OF if name in NAMES])
-def test_the_table_says_what_happens_on_a_recorded_cluster(name: str) -> None:
-    table = README.partition("\n## Your distribution\n")[2].partition("\n\n**Printed**")[0]
-    rows = {line.partition(" | `")[0] + " |": line for line in table.splitlines() if line.startswith("| ")}
-    (row,) = (row for clusters, row in rows.items() if ROW_OF[name] in clusters)
-    method = choose_method(discover(manifests_of(name))).method
-    assert method is not None
-    assert SAID.get(method, "`rewrite` lines") in row
-    folder = re.search(r"\| `\.\./(deploy[a-z0-9/]*)`", row)
-    assert folder is not None
-    assert (DEPLOY.parent / folder[1] / "kustomization.yaml").is_file()
-    assert ("overlays/" in folder[1]) <= (method is Method.PRINT)
+@pytest.mark.peer("etcd", "kube-apiserver")
+def test_the_api_server_takes_the_policy_for_gardener(bare: ApiServer) -> None:
+    kubectl(bare, "apply", "-f", "-", given=[gardener_policy()])
+    kubectl(bare, "delete", "-f", "-", given=[gardener_policy()])
 
 
 @pytest.mark.peer("etcd", "kube-apiserver", "gateway-api", "prometheus-operator", "dnsendpoint")

@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from tests.kit import gateway_api
+from tests.kit.distributions import ingress_service
 from tests.kit.doctor_stage.objects import kube_proxy
 from tests.kit.doctor_stage.servers import Server
 from tests.kit.networks import root
@@ -36,16 +37,18 @@ pytestmark = pytest.mark.peer(*PEERS)
 HELM: Final = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
 NODES: Final = vip("198.51.100.1", "198.51.100.2")
 SHARED: Final = vip("203.0.113.70")
+K3S, COZYSTACK = ingress_service("k3s"), ingress_service("cozystack-host")
+"""The Services of the controllers that distributions ship, from their own sources."""
 
 STATES: Final = (
     with_class("kubeadm", "ingress-nginx/ingress-nginx-controller", Server.REQUIRES, vip("203.0.113.11"), RELAY),
-    with_class("k3s", "kube-system/traefik", Server.HAPROXY, NODES, RELAY, "kube-system/traefik", more=(
+    with_class("k3s", K3S, Server.HAPROXY, NODES, RELAY, K3S, more=(
         # klipper-lb gives the nodes' addresses to every Service of type LoadBalancer.
         *controller("mq/broker", Server.REJECTS, NODES, ports={"mqtt": 1883}),
         *controller("games/server", Server.REJECTS, NODES, ports=[
             {"name": "game", "port": 27015, "protocol": "UDP"}]),
     )),
-    with_class("rke2", "kube-system/rke2-ingress-nginx-controller", Server.REQUIRES, vip("203.0.113.12"), RELAY),
+    with_class("rke2", ingress_service("rke2"), Server.REQUIRES, vip("203.0.113.12"), RELAY),
     State("rke2-host-ports", (
         ingress_class("rke2-host-ports"),
         ingress("rke2-host-ports", "rke2-host-ports.example.org", "rke2-host-ports", points=vip("198.51.100.9")),
@@ -57,7 +60,7 @@ STATES: Final = (
     with_class("doks", "doks/ingress-nginx-controller", Server.REQUIRES, vip("203.0.113.15"), RELAY),
     with_class("doks-hostname", "doks-hostname/ingress-nginx-controller", Server.REQUIRES,
                named("lb.doks.example.net"), NOTHING),
-    with_class("aks", "app-routing-system/nginx", Server.REJECTS, vip("203.0.113.16"), NOTHING,
+    with_class("aks", ingress_service("aks"), Server.REJECTS, vip("203.0.113.16"), NOTHING,
                "pods reach it without the header", class_name="webapprouting.kubernetes.azure.com"),
     State("gke", (
         # GKE's controller needs no IngressClass, and its load balancer is no Service's.
@@ -65,8 +68,8 @@ STATES: Final = (
     ), "ingressclass/gce", ALONE, "no Service of type LoadBalancer"),
     with_class("cozystack-v1-4", "cozy-ingress-nginx/ingress-nginx-controller", Server.REQUIRES, vip("203.0.113.18"),
                RELAY, "cozy-ingress-nginx/ingress-nginx-controller"),
-    with_class("cozystack-v1-5", "tenant-root/root-ingress-controller", Server.REQUIRES, vip("203.0.113.19"), RELAY,
-               "tenant-root/root-ingress-controller", class_name="tenant-root"),
+    with_class("cozystack-v1-5", COZYSTACK, Server.REQUIRES, vip("203.0.113.19"), RELAY, COZYSTACK,
+               class_name="tenant-root"),
     with_class("cozystack-tenant", "cozy-tenant/ingress-nginx-controller", Server.REQUIRES, vip("203.0.113.20"), RELAY),
     with_class("ipv6", "ipv6/nginx", Server.REQUIRES, vip("2001:db8:2::21"), RELAY,
                addresses=(Server.REQUIRES.ipv6,), ipFamilies=["IPv6"], ipFamilyPolicy="SingleStack"),
