@@ -14,6 +14,7 @@ from dnsproxy.doctor.judge.failing_ways import controller_evidence
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_annotations import Sends
 from dnsproxy.doctor.judge.header_mode import HeaderMode, versions_of
+from dnsproxy.doctor.judge.header_settings import turn_off, turn_on
 from dnsproxy.doctor.judge.remedies import header_on
 from dnsproxy.doctor.judge.short_circuit import Answer
 
@@ -57,14 +58,15 @@ def _missing(controller: Controller, said: str) -> Finding:
     text = f"{said}, but the controller requires it: no client from outside is served"
     steps = (
         header_on(controller.path.service, controller.provider),
-        Remedy('or turn it off at the controller; ingress-nginx: `use-proxy-protocol: "false"` in its ConfigMap'),
+        Remedy(f"or turn it off at the controller; {turn_off(controller.path.service)}"),
     )
     return _of_header(controller, "header-missing", Severity.PROBLEM, text, steps)
 
 
 def _accept_header(controller: Controller) -> Remedy:
-    where = controller.path.service.settings_from or "its ConfigMap"
-    return Remedy(f"turn the header on at the controller; ingress-nginx: in {where}", ('use-proxy-protocol: "true"',))
+    service = controller.path.service
+    where = f", in {service.settings_from}" if service.settings_from else ""
+    return Remedy(f"turn the header on at the controller; {turn_on(service)}{where}")
 
 
 def _of_header(

@@ -15,6 +15,7 @@ from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.cures import cures, why_no_policy
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import describe
+from dnsproxy.doctor.judge.header_settings import format_settings
 from dnsproxy.doctor.judge.paths import normalize_address, relay_addresses
 from dnsproxy.doctor.judge.reach import AddressReach, Reach
 from dnsproxy.doctor.judge.ways import Ways
@@ -150,6 +151,7 @@ def controller_evidence(controller: Controller) -> Iterator[str]:
         yield f"the controller {controller.header_mode.value}, according to {service.settings_from}"
     else:
         yield from describe(controller.probes)
+        yield from format_settings(service)
     if service.source_ranges:
         yield f"loadBalancerSourceRanges of {controller.about}: {', '.join(service.source_ranges)}"
     if service.external_traffic_policy == "Local":

@@ -40,6 +40,8 @@ PROVIDERS: Final = (
 ANNOTATION_MARKS: Final = tuple(mark for provider in PROVIDERS for mark in provider.marks)
 """Prefixes of annotations about load balancers; other annotations never enter the facts."""
 
+_EVERYWHERE: Final = frozenset({"service.beta.kubernetes.io/aws-load-balancer-backend-protocol"})
+"""Annotations that manifests for every cloud have, such as Contour's own: they show no vendor."""
 _BY_CLASS: Final = MappingProxyType({name: one for one in PROVIDERS for name in one.classes})
 _BY_SCHEME: Final = MappingProxyType({scheme: one for one in PROVIDERS for scheme in one.schemes})
 
@@ -50,7 +52,7 @@ def provider_of(service: Service, scheme: str = "") -> Provider:
         if service.load_balancer_class.startswith(beginning):
             return provider
     for provider in PROVIDERS:
-        if any(key.startswith(mark) for key in service.annotations for mark in provider.marks):
+        if any(key.startswith(mark) for key in service.annotations.keys() - _EVERYWHERE for mark in provider.marks):
             return provider
     return UNKNOWN if service.load_balancer_class else _BY_SCHEME.get(scheme, UNKNOWN)
 

@@ -43,7 +43,7 @@ def format_haproxy(node_ports: Mapping[int, int], nodes: Sequence[str], *, heade
             f"  server node{number} {node}:{node_port} {header} check check-send-proxy inter 1s fall 2\n"
             for number, node in enumerate(nodes, 1)
         ]
-        listeners.append(f"listen port{port}\n  bind :::{port} v4v6\n{''.join(servers)}")
+        listeners.append(f"listen port{port}\n  bind :{port}\n  bind :::{port} v6only\n{''.join(servers)}")
     defaults = "defaults\n  mode tcp\n  timeout connect 5s\n  timeout client 30s\n  timeout server 30s\n"
     return "".join([defaults, *listeners])
 

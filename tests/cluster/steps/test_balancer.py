@@ -18,7 +18,8 @@ CONFIG = format_haproxy({80: 30080, 443: 30443}, NODES)
 @pytest.mark.parametrize(("port", "node_port"), [(80, 30080), (443, 30443)])
 def test_a_port_goes_to_its_node_port_with_the_header(port: int, node_port: int) -> None:
     listener = CONFIG.partition(f"listen port{port}\n")[2].partition("listen ")[0]
-    assert f"bind :::{port} v4v6\n" in listener
+    # One bind for both would tell a client of IPv4 as ::ffff:192.0.2.1.
+    assert f"bind :{port}\n  bind :::{port} v6only\n" in listener
     assert [f"{node}:{node_port} send-proxy " in listener for node in NODES] == [True, True]
 
 

@@ -107,11 +107,11 @@ def kustomization(stage: Stage) -> Path:
     """The folder of Contour's owner: its own example, the flag, and a version of Envoy."""
     folder = stage.folder / NAME
     # kustomize reads no file outside of its folder.
-    shutil.copytree(program("contour-crds"), folder)
+    shutil.copytree(program("contour-crds"), folder, dirs_exist_ok=True)
     flag = [{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--use-proxy-protocol"}]
     document = {
         "kind": "Kustomization",
-        "resources": sorted(one.name for one in folder.glob("*.yaml")),
+        "resources": sorted(one.name for one in folder.glob("0*.yaml")),
         "images": [{"name": ENVOY.name.partition(":")[0], "newTag": ENVOY.name.partition(":")[2]}],
         "patches": [{"target": {"kind": "Deployment", "name": "contour"}, "patch": json.dumps(flag)}],
     }

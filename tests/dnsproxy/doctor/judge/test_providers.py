@@ -229,3 +229,21 @@ def test_every_annotation_of_a_row_enters_the_facts() -> None:
         *(setting.key for one in PROVIDERS for setting in (one.ip_mode, one.hostname) if setting is not None),
     ]
     assert [key for key in keys if not key.startswith(ANNOTATION_MARKS)] == []
+
+
+BACKEND_PROTOCOL: Final = {f"{BETA}aws-load-balancer-backend-protocol": "tcp"}
+"""In Contour's own manifests, for every cloud."""
+
+
+@pytest.mark.parametrize(
+    ("scheme", "name"),
+    [("", UNKNOWN.name), ("hcloud", "Hetzner"), ("aws", "AWS")],
+    ids=["no cloud", "another cloud", "AWS"],
+)
+def test_an_annotation_of_manifests_for_every_cloud_shows_no_vendor(scheme: str, name: str) -> None:
+    assert provider_of(Service("envoy", annotations=BACKEND_PROTOCOL), scheme).name == name
+
+
+def test_beside_it_an_annotation_of_the_vendor_counts() -> None:
+    annotations = BACKEND_PROTOCOL | SWITCHED_ON["AWS"]
+    assert provider_of(Service("envoy", annotations=annotations)).name == "AWS"
