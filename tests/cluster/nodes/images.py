@@ -86,13 +86,13 @@ def compile_static(name: str, source: str, folder: Path) -> Path:
     return folder / name
 
 
-def make_image(name: str, *, base: str, files: Mapping[Path, str], entrypoint: Sequence[str]) -> None:
+def make_image(name: str, *, base: str, files: Mapping[Path, str], entrypoint: Sequence[str], user: str = "") -> None:
     """An image with some additional files on its base."""
     container = buildah("from", "--pull-never", base).strip()
     try:
         for source, target in files.items():
             buildah("copy", "--quiet", "--chmod", "755", container, str(source), target)
-        buildah("config", "--entrypoint", json.dumps(list(entrypoint)), container)
+        buildah("config", "--entrypoint", json.dumps(list(entrypoint)), "--user", user, container)
         buildah("commit", "--quiet", container, name)
     finally:
         buildah("rm", container)

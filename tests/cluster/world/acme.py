@@ -23,6 +23,7 @@ AUTHORITY: Final = "pebble"
 PORT: Final = 14000
 MANAGEMENT: Final = 15000
 SELF_CHECK: Final = "failed to perform self check"
+SOLVER: Final = "acme.cert-manager.io/http01-solver=true"
 GOAL: Final = 30.0
 """Seconds from the first decision for the class until the certificate is ready."""
 LONGEST: Final = 180.0
@@ -39,6 +40,9 @@ def issuance_fails(stage: Stage) -> None:
         "apply", "-f", "-", given=manifest(stage, "cert-manager.yaml", folder=MANIFESTS, ACME_DIRECTORY=directory)
     )
     stage.rolled_out("deployment/cert-manager", namespace="cert-manager")
+    # What the check asks for is there, and everybody outside gets it.
+    stage.eventually("a solver", lambda: stage.get("pods", "-l", SOLVER)["items"], seconds=LONGEST)
+    stage.kubectl("wait", "pod", "-l", SOLVER, "--for=condition=Ready", "--timeout=120s")
     lasted = stage.eventually("a failed self check", lambda: SELF_CHECK in challenge(stage), seconds=LONGEST)
     stage.say(f"the challenge says after {lasted:.0f} s: {challenge(stage)}")
     stage.expect("a certificate", saw=is_ready(stage, "shop"), wanted=False)

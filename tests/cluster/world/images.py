@@ -28,6 +28,8 @@ class WorldImage:
     entrypoint: Sequence[str]
     needs_libraries: bool = False
     """Whether it is linked with the C library, which `scratch` lacks."""
+    user: str = ""
+    """Whom it runs as, if its own image says so."""
 
 
 CONTOUR: Final = WorldImage("ghcr.io/projectcontour/contour:v1.33.8", "contour", "/bin/contour", ["/bin/contour"])
@@ -35,13 +37,18 @@ ENVOY: Final = WorldImage(
     "docker.io/envoyproxy/envoy:v1.40.0", "envoy", "/usr/local/bin/envoy", ["envoy"], needs_libraries=True
 )
 CERT_MANAGER: Final = WorldImage(
-    "quay.io/jetstack/cert-manager-controller:v1.21.2", "cert-manager", "/bin/cert-manager", ["/bin/cert-manager"]
+    "quay.io/jetstack/cert-manager-controller:v1.21.2",
+    "cert-manager",
+    "/bin/cert-manager",
+    ["/bin/cert-manager"],
+    user="1000",
 )
 ACME_SOLVER: Final = WorldImage(
     "quay.io/jetstack/cert-manager-acmesolver:v1.21.2",
     "cert-manager",
     "/bin/cert-manager",
     ["/bin/cert-manager", "acmesolver"],
+    user="1000",
 )
 SPEAKER: Final = WorldImage("localhost/speaker:1", "speaker", "/bin/speaker", ["/bin/speaker"])
 WORLD: Final = (CONTOUR, ENVOY, CERT_MANAGER, ACME_SOLVER, SPEAKER)
@@ -58,6 +65,8 @@ def save_world(folder: Path) -> dict[str, Path]:
     saved = {}
     for one in WORLD:
         base = BASE if one.needs_libraries else "scratch"
-        make_image(one.name, base=base, files={Path(program(one.peer)): one.path}, entrypoint=one.entrypoint)
+        make_image(
+            one.name, base=base, files={Path(program(one.peer)): one.path}, entrypoint=one.entrypoint, user=one.user
+        )
         saved[one.name] = save(one.name, folder / f"{one.name.rpartition('/')[2].partition(':')[0]}.tar")
     return saved
