@@ -34,7 +34,7 @@ source "$HERE/peers/world.sh"
 
 list() {
   ACTION=list
-  list_packages "${DEBIAN[@]}" "${CLUSTER_DEBIAN[@]}" "${CILIUM_DEBIAN[@]}"
+  list_packages "${DEBIAN[@]}" "${CLUSTER_DEBIAN[@]}" "${CILIUM_DEBIAN[@]}" "${WORLD_DEBIAN[@]}"
   basic_peers
   cluster_peers
   cilium_peers
@@ -56,6 +56,9 @@ case "${1:-}" in
     install_packages "${DEBIAN[@]}" "${CILIUM_DEBIAN[@]}"
     cilium_peers
     ;;
-  --world) world_peers ;;
+  --world)
+    install_packages "${DEBIAN[@]}" "${WORLD_DEBIAN[@]}"
+    world_peers
+    ;;
   *) say "unknown argument $1 (only --cluster, --cilium, --world, --list)"; exit 2 ;;
 esac

@@ -7,6 +7,9 @@ ENVOY_VERSION=v1.40.0
 CERT_MANAGER_VERSION=v1.21.2
 PEBBLE_VERSION=v2.10.1
 
+# A registry to pull images from, and a Git server over SSH.
+WORLD_DEBIAN=(docker-registry:docker-registry openssh-server:sshd openssh-client:ssh git:git)
+
 world_peers() {
   local contour=github.com/projectcontour/contour
   optional contour "$CONTOUR_VERSION" module_program "$contour" ./cmd/contour \
