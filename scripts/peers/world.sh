@@ -10,6 +10,7 @@ PEBBLE_VERSION=v2.10.1
 COREDNS_NEW_VERSION=v1.15.0
 # A node of an older cluster. Its API server is among KUBERNETES_OLDER_VERSIONS.
 KUBERNETES_OLD_VERSION=v1.34.4
+SKIPPER_VERSION=v0.27.41
 
 # A registry to pull images from, and a Git server over SSH.
 WORLD_DEBIAN=(docker-registry:docker-registry openssh-server:sshd openssh-client:ssh git:git)
@@ -30,6 +31,9 @@ world_peers() {
   for name in "${CLUSTER_KUBERNETES[@]}"; do
     optional "$name" "$KUBERNETES_OLD_VERSION" kubernetes_program
   done
+  optional skipper "$SKIPPER_VERSION" module_program github.com/zalando/skipper ./cmd/skipper \
+    -X "main.version=$SKIPPER_VERSION"
+  optional skipper-crds "$SKIPPER_VERSION" module_folder github.com/zalando/skipper dataclients/kubernetes/deploy/apply
 }
 
 # A program of ours: its version includes a hash of its source, and one build is kept.
