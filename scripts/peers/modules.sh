@@ -23,9 +23,9 @@ go_program() {
   go build -trimpath -ldflags "-s -w ${*:2}" -o "$GOBIN/$PEER" "$1"
 }
 
-# module_path MODULE GoMod|Dir: the path of its go.mod or its folder, downloaded
+# module_path MODULE GoMod|Dir: the path of its go.mod or its folder, downloaded; logs why it cannot be had
 module_path() {
-  go mod download -json "$1@$VERSION" | sed -n "s/.*\"$2\": \"\(.*\)\".*/\1/p"
+  go mod download -json "$1@$VERSION" | sed -n "s/.*\"$2\": \"\(.*\)\".*/\1/p; /\"Error\":/w /dev/stderr"
 }
 
 # module_folder MODULE FOLDER: a copy of one folder of this module

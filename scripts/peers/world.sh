@@ -10,6 +10,9 @@ PEBBLE_VERSION=v2.10.1
 COREDNS_NEW_VERSION=v1.15.0
 # A node of an older cluster. Its API server is among KUBERNETES_OLDER_VERSIONS.
 KUBERNETES_OLD_VERSION=v1.34.4
+# Newer than those of `make test`. Both need Go 1.27, or a go command that may fetch it (GOTOOLCHAIN=auto).
+GATEWAY_API_NEW_VERSION=v1.7.0
+EXTERNAL_DNS_NEW_VERSION=v0.23.0
 SKIPPER_VERSION=v0.27.41
 
 # A registry to pull images from, and a Git server over SSH.
@@ -31,6 +34,10 @@ world_peers() {
   for name in "${CLUSTER_KUBERNETES[@]}"; do
     optional "$name" "$KUBERNETES_OLD_VERSION" kubernetes_program
   done
+  optional gateway-api-new "$GATEWAY_API_NEW_VERSION" module_folders sigs.k8s.io/gateway-api \
+    config/crd/{standard,experimental}
+  optional external-dns-new "$EXTERNAL_DNS_NEW_VERSION" module_program sigs.k8s.io/external-dns .
+  optional dnsendpoint-new "$EXTERNAL_DNS_NEW_VERSION" module_folder sigs.k8s.io/external-dns config/crd/standard
   optional skipper "$SKIPPER_VERSION" module_program github.com/zalando/skipper ./cmd/skipper \
     -X "main.version=$SKIPPER_VERSION"
   optional skipper-crds "$SKIPPER_VERSION" module_folder github.com/zalando/skipper dataclients/kubernetes/deploy/apply
