@@ -82,7 +82,7 @@ cluster-test: $(VENV)/.synced ## run the end-to-end test on a real Kubernetes wi
 cluster-peers: peers ## fetch what cluster-test needs besides peers: kubelet, kube-proxy, containerd ...
 	scripts/peers.sh --cluster
 
-world-peers: cluster-peers ## fetch what the world scene needs besides cluster-peers: Contour, Envoy ...
+world-peers: cluster-peers ## fetch what world-test needs besides cluster-peers: other controllers and versions
 	scripts/peers.sh --world
 
 peers: ## fetch and build the real programs that the tests compare with (root, Debian packages, Go)
