@@ -18,7 +18,7 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 # ASYNC9xx: optional rules about checkpoints, off by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test test-quick check format docs peers cluster-peers world-peers cluster-test bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events soak clean
+.PHONY: help demo test test-quick check format docs peers cluster-peers world-peers cluster-test world-test bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -78,6 +78,9 @@ soak: $(VENV)/.synced ## run the DNS server under mixed traffic and faults for 2
 
 cluster-test: $(VENV)/.synced ## run the end-to-end test on a real Kubernetes with two nodes, built from scratch (root; ARGS=--help)
 	$(BIN)/python -m tests.cluster $(ARGS)
+
+world-test: $(VENV)/.synced ## play every combination of tests/cluster/matrix.toml; hours (root; `make world-peers` first; ARGS=NAME)
+	$(BIN)/python -m tests.cluster.play_all $(ARGS)
 
 cluster-peers: peers ## fetch what cluster-test needs besides peers: kubelet, kube-proxy, containerd ...
 	scripts/peers.sh --cluster

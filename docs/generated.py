@@ -25,6 +25,7 @@ from dnsproxy.doctor.judge.providers import PROVIDERS
 from dnsproxy.doctor.printing import Style, format_diagnosis
 from docs.clients import format_clients, format_clients_without_coredns
 from docs.metrics import format_metrics
+from docs.played import format_absent, format_combinations, format_programs
 from proxy.cli import main as proxy
 from wholeip.cli import main as wholeip
 
@@ -204,6 +205,10 @@ def _clients(which: str) -> str:
     return {"": format_clients, "without CoreDNS": format_clients_without_coredns}[which]()
 
 
+def _played(which: str) -> str:
+    return {"combinations": format_combinations, "programs": format_programs, "absent": format_absent}[which]()
+
+
 _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "flags": _flags,
     "providers": _providers,
@@ -214,6 +219,7 @@ _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "alerts": _alerts,
     "metrics": _metrics,
     "clients": _clients,
+    "played": _played,
     "findings": _findings,
     "diagnosis": _diagnosis,
 }

@@ -30,6 +30,14 @@ class Combination(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     coredns: str = COREDNS
 
     @property
+    def flags(self) -> list[str]:
+        """What `python -m tests.cluster` gets to play it."""
+        return [
+            *(f"--families={self.families}", f"--nodes={self.nodes}", f"--mode={self.mode}", f"--cni={self.cni}"),
+            *(f"--coredns={self.coredns}", f"--kubernetes={self.kubernetes}"),
+        ]
+
+    @property
     def plan(self) -> Plan:
         """What it is played on. Cilium has one node and no world."""
         is_bridge = self.cni == BRIDGE
