@@ -18,13 +18,16 @@ from sidecar.kubernetes.route_services import (
     DEFAULT_HEADER,
     ENDPOINT_HEADERS,
     FOR,
+    PORT_BACKENDS,
     PROXY_PROTOCOL,
     RELAY_TO,
     RELEASED,
     EndpointHeaders,
+    PortBackends,
     PortHeaders,
     parse_endpoint_headers,
     parse_headers,
+    parse_port_backends,
     parse_relay_to,
 )
 from sidecar.values.endpoints import MAXIMUM_PORT
@@ -41,6 +44,7 @@ class RouteAnnotations(msgspec.Struct, frozen=True, gc=False):
     """Our annotations, as text."""
 
     relay_to: str | None = msgspec.field(default=None, name=RELAY_TO)
+    port_backends: str | None = msgspec.field(default=None, name=PORT_BACKENDS)
     headers: str | None = msgspec.field(default=None, name=PROXY_PROTOCOL)
     endpoint_headers: str | None = msgspec.field(default=None, name=ENDPOINT_HEADERS)
     subjects: str | None = msgspec.field(default=None, name=FOR)
@@ -157,16 +161,17 @@ def _routes_of(
     if text is None:
         return [], []
     try:
-        namespace, backend = parse_relay_to(text)
+        namespace, name = parse_relay_to(text)
     except ValueError as error:
         return [], [f"{RELAY_TO}: {error}"]
-    if _is_own_relay(f"{namespace}/{backend}", service, services):
-        return [], [f"{RELAY_TO}: {namespace}/{backend} leads to this relay itself"]
+    if _is_own_relay(f"{namespace}/{name}", service, services):
+        return [], [f"{RELAY_TO}: {namespace}/{name} leads to this relay itself"]
     try:
         headers, endpoints = _headers_of(service)
+        backends = _port_backends_of(service, services)
     except ValueError as error:
         return [], [str(error)]
-    base = RelayRoute(0, namespace, backend, 0, services=(key,))
+    base = RelayRoute(0, namespace, name, 0, services=(key,))
     found: list[RelayRoute] = []
     faults: list[str] = []
     for port in _ports_of(service):
@@ -175,10 +180,23 @@ def _routes_of(
         except ValueError as error:
             faults.append(str(error))
             continue
+        there, backend = backends.get(port.port, (namespace, name))
         exceptions = {address: header for (number, address), header in endpoints.items() if number == port.port}
-        header = headers.of(port.port)
-        found.append(replace(base, listen=listen, port=port.port, header=header, endpoint_headers=exceptions))
+        route = replace(base, listen=listen, namespace=there, backend=backend, port=port.port)
+        found.append(replace(route, header=headers.of(port.port), endpoint_headers=exceptions))
     return found, faults if _ports_of(service) else ["it has no port"]
+
+
+def _port_backends_of(service: RouteService, services: Mapping[str, RouteService | Unreadable]) -> PortBackends:
+    """Raises ValueError, which names the annotation."""
+    try:
+        backends = parse_port_backends(service.annotations.port_backends or "")
+    except ValueError as error:
+        raise ValueError(f"{PORT_BACKENDS}: {error}") from None
+    for namespace, name in backends.values():
+        if _is_own_relay(f"{namespace}/{name}", service, services):
+            raise ValueError(f"{PORT_BACKENDS}: {namespace}/{name} leads to this relay itself")
+    return backends
 
 
 def _headers_of(service: RouteService) -> tuple[PortHeaders, EndpointHeaders]:

@@ -18,6 +18,8 @@ FOR: Final = "switchback.dev/for"
 """Whose names are answered with the Service's addresses: subjects, separated by commas."""
 RELAY_TO: Final = "switchback.dev/relay-to"
 """The backend, `NAMESPACE/NAME`; its ports are dialled at the port numbers of the route Service."""
+PORT_BACKENDS: Final = "switchback.dev/port-backends"
+"""Ports with another backend than RELAY_TO has: `22=git/ssh`, separated by commas."""
 PROXY_PROTOCOL: Final = "switchback.dev/proxy-protocol"
 """The header that the relay adds: `v1`, or by port: `v1,22=none`."""
 ENDPOINT_HEADERS: Final = "switchback.dev/endpoint-headers"
@@ -69,6 +71,29 @@ def parse_relay_to(text: str) -> tuple[str, str]:
     if match is None:
         raise ValueError(f"{quoted(text)} is not NAMESPACE/NAME")
     return match["namespace"], match["name"]
+
+
+PortBackends = Mapping[int, tuple[str, str]]
+"""Namespace and name of a backend by port of the route Service."""
+
+
+def parse_port_backends(text: str) -> PortBackends:
+    """The value of PORT_BACKENDS: `PORT=NAMESPACE/NAME`, separated by commas; may be empty. Raises ValueError."""
+    found: dict[int, tuple[str, str]] = {}
+    for part in _parts(text) if text.strip() else ():
+        port, equals, backend = part.partition("=")
+        if not equals:
+            raise ValueError(f"{quoted(part)} is not PORT=NAMESPACE/NAME")
+        number = _parse_port(port)
+        if number in found:
+            raise ValueError(f"{quoted(port)} is there twice")
+        found[number] = parse_relay_to(backend)
+    return found
+
+
+def format_port_backends(backends: Mapping[int, str]) -> str:
+    """The value of PORT_BACKENDS, from `NAMESPACE/NAME` by port."""
+    return ",".join(f"{port}={backend}" for port, backend in sorted(backends.items()))
 
 
 @dataclass(frozen=True, slots=True)

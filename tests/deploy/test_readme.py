@@ -124,7 +124,7 @@ def route_services(page: str = README) -> list[Manifest]:
 
 def test_the_route_services_of_the_page_have_no_fault_and_the_header_that_it_says() -> None:
     services = {f"switchback/{one['metadata']['name']}": msgspec.convert(one, RouteService) for one in route_services()}
-    backends = {"ingress-nginx/ingress-nginx-controller": [80, 443, 22], "iot/broker": [1883]}
+    backends = {"ingress-nginx/ingress-nginx-controller": [80, 443], "git/ssh": [22], "iot/broker": [1883]}
     known = {key: Backend(frozenset(ports)) for key, ports in backends.items()}
     selector = (("app.kubernetes.io/name", "relay"),)
     assert find_route_faults(services, known, relay_selector=selector) == {}
@@ -132,7 +132,7 @@ def test_the_route_services_of_the_page_have_no_fault_and_the_header_that_it_say
     assert routes == {
         (8080, "ingress-nginx-controller", 80, "v1"),
         (8443, "ingress-nginx-controller", 443, "v1"),
-        (2222, "ingress-nginx-controller", 22, "v2"),
+        (2222, "ssh", 22, "none"),
         (1883, "broker", 1883, "v1"),
     }
     # operate listens at none of these ports.

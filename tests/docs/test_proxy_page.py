@@ -12,7 +12,7 @@ from proxy.relay.limits import routes_within
 from proxy.route_services.changes import FIRST_RETRY, LAST_RETRY
 from sidecar.kubernetes import route_services
 from sidecar.kubernetes.relay_routes import MOST_ROUTES, RouteService, find_relay_routes
-from sidecar.kubernetes.route_services import HEADERS, parse_endpoint_headers, parse_headers
+from sidecar.kubernetes.route_services import HEADERS, parse_endpoint_headers, parse_headers, parse_port_backends
 from tests.docs.manifests import manifests_of
 
 PAGE = (HERE / "pages" / "proxy.md").read_text(encoding="utf-8")
@@ -36,12 +36,15 @@ def test_every_annotation_has_its_row_and_the_values_there_are_values() -> None:
     rows = dict(re.findall(r"^\| `(switchback\.dev/[a-z-]+)` \| (.*) \|$", PAGE, re.MULTILINE))
     assert set(rows) == {
         route_services.RELAY_TO,
+        route_services.PORT_BACKENDS,
         route_services.PROXY_PROTOCOL,
         route_services.ENDPOINT_HEADERS,
         route_services.FOR,
         route_services.RELEASED,
     }
     values = {name: re.findall(r"`([^`]*)`", value) for name, value in rows.items()}
+    example = next(value for value in values[route_services.PORT_BACKENDS] if value.startswith("22="))
+    assert parse_port_backends(example) == {22: ("git", "gitea-ssh")}
     for header in HEADERS:
         assert header in values[route_services.PROXY_PROTOCOL]
     assert parse_headers(values[route_services.PROXY_PROTOCOL][-1]).of(22) == "none"

@@ -128,6 +128,7 @@ class Route:
     ours: bool = False
     """Whether its label says that we manage it."""
     relay_to: str = ""
+    port_backends: str = ""
     headers: str = ""
     endpoint_headers: str = ""
     subjects: str = ""

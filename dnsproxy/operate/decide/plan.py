@@ -17,9 +17,9 @@ from dnsproxy.operate.decide.decisions import Decision, Verdict
 from dnsproxy.operate.decide.facts import Facts, ListenPort, Route, Subject
 from dnsproxy.operate.decide.listen_ports import choose_ports
 from dnsproxy.operate.decide.names import service_name
-from dnsproxy.operate.decide.port_headers import PortState, endpoint_headers, headers_of
+from dnsproxy.operate.decide.port_headers import PortState, endpoint_headers, headers_of, lent_ports, port_backends
 from sidecar.kubernetes.relay_routes import MOST_ROUTES
-from sidecar.kubernetes.route_services import format_endpoint_headers, format_headers
+from sidecar.kubernetes.route_services import format_endpoint_headers, format_headers, format_port_backends
 
 LINGER: Final = timedelta(minutes=10)
 """Resolvers forget an answer after seconds; programs that keep addresses, such as a JVM, mostly after minutes."""
@@ -131,6 +131,7 @@ def _wanted(
         resource_version=before.resource_version if before is not None else "",
         ours=True,
         relay_to=decision.backend.key if decision.backend is not None else "",
+        port_backends=format_port_backends(port_backends(decision.ports)),
         subjects=str(decision.subject) if decision.steer else "",
         ports=tuple(ListenPort(state.port, listen[name, state.port]) for state in decision.ports),
         selector=facts.relay_selector,
@@ -170,9 +171,13 @@ def _patch(before: Route, after: Route) -> list[Change]:
 def _with_headers_of(before: Route, decision: Decision | None) -> Route:
     """The Service that goes on relaying, with the header that the controller takes now."""
     same = decision is not None and decision.backend is not None and decision.backend.key == before.relay_to
-    if decision is None or not same or {one.port for one in before.ports} != {one.port for one in decision.ports}:
+    if decision is None or not same:
         return before
-    return _with_headers(before, decision.ports)
+    ports, lent = {one.port for one in before.ports}, lent_ports(before)
+    own = {one.port: one for one in decision.ports if not one.backend and one.port not in lent}
+    if own.keys() != ports - lent.keys():
+        return before
+    return _with_headers(before, (*own.values(), *lent.values()))
 
 
 def _parse_time(text: str, now: datetime) -> datetime | None:

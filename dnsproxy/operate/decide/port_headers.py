@@ -14,7 +14,14 @@ from typing import Final
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.web_ports import is_tls
 from dnsproxy.operate.decide.facts import Facts, Probed, Route, ServiceFacts
-from sidecar.kubernetes.route_services import EndpointHeaders, PortHeaders, parse_endpoint_headers, parse_headers
+from dnsproxy.operate.decide.neighbors import neighbor_ports
+from sidecar.kubernetes.route_services import (
+    EndpointHeaders,
+    PortHeaders,
+    parse_endpoint_headers,
+    parse_headers,
+    parse_port_backends,
+)
 from sidecar.values.endpoints import Endpoint
 
 NO_HEADER: Final = "none"
@@ -44,16 +51,33 @@ class PortState:
     exceptions: Mapping[str, str] = field(default_factory=dict)
     """By address of an endpoint: what the relay sends there instead."""
     evidence: str = ""
+    backend: str = ""
+    """The Service `NAMESPACE/NAME` that has this port, if it is not the controller's."""
 
 
 def port_states(service: ServiceFacts, facts: Facts, *, last: Route | None) -> tuple[PortState, ...]:
-    """All TCP ports of a Service; `last` is the route that we wrote for it."""
+    """All TCP ports of a Service, and those of its neighbors; `last` is the route that we wrote for it."""
     before = _headers_before(service, last)
     exceptions = _exceptions_before(last) if before else {}
-    return tuple(
+    own = [
         _judge(service, port.port, is_tls(port), facts, before=before.get(port.port), exceptions=exceptions)
         for port in sorted(service.service.ports, key=lambda one: one.port)
-    )
+    ]
+    return *own, *(_of_neighbor(port, key) for port, key in neighbor_ports(service, facts).items())
+
+
+def lent_ports(route: Route) -> dict[int, PortState]:
+    """The ports that a route has from neighbors."""
+    try:
+        backends = parse_port_backends(route.port_backends)
+    except ValueError:
+        return {}
+    return {port: _of_neighbor(port, "/".join(backend)) for port, backend in backends.items()}
+
+
+def port_backends(states: Iterable[PortState]) -> dict[int, str]:
+    """The backends of the ports that are not the controller's, for the annotation."""
+    return {one.port: one.backend for one in states if one.backend}
 
 
 def endpoint_headers(states: Iterable[PortState]) -> EndpointHeaders:
@@ -64,6 +88,11 @@ def endpoint_headers(states: Iterable[PortState]) -> EndpointHeaders:
 def headers_of(states: Iterable[PortState]) -> PortHeaders:
     """The headers of all ports, for the annotation: v1, and what differs from it."""
     return PortHeaders(_FIRST, {one.port: one.header for one in states if one.header != _FIRST})
+
+
+def _of_neighbor(port: int, key: str) -> PortState:
+    evidence = f"port {port} is that of {key} at the same address: relayed as it is"
+    return PortState(port, None, Demand.PLAIN, NO_HEADER, evidence=evidence, backend=key)
 
 
 def _headers_before(service: ServiceFacts, last: Route | None) -> dict[int, str]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dnsproxy.operate.decide.facts import MANAGER, ListenPort, Route
 from sidecar.kubernetes.relay_routes import MANAGED_BY, RoutePort, RouteService
-from sidecar.kubernetes.route_services import ENDPOINT_HEADERS, FOR, PROXY_PROTOCOL, RELAY_TO, RELEASED
+from sidecar.kubernetes.route_services import ENDPOINT_HEADERS, FOR, PORT_BACKENDS, PROXY_PROTOCOL, RELAY_TO, RELEASED
 from sidecar.values.endpoints import is_address
 
 _PART_OF: Final = {"app.kubernetes.io/part-of": "switchback"}
@@ -26,6 +26,7 @@ def route_of(service: RouteService) -> Route:
         resource_version=metadata.resource_version,
         ours=metadata.labels is not None and metadata.labels.managed_by == MANAGER,
         relay_to=annotations.relay_to or "",
+        port_backends=annotations.port_backends or "",
         headers=annotations.headers or "",
         endpoint_headers=annotations.endpoint_headers or "",
         subjects=annotations.subjects or "",
@@ -78,6 +79,7 @@ def patch_of(before: Route, after: Route) -> dict[str, Any]:
 def _annotations(route: Route) -> dict[str, str]:
     return {
         RELAY_TO: route.relay_to,
+        PORT_BACKENDS: route.port_backends,
         PROXY_PROTOCOL: route.headers,
         ENDPOINT_HEADERS: route.endpoint_headers,
         FOR: route.subjects,

@@ -120,6 +120,7 @@ def _log_written(change: Change, service: str) -> None:
         change=type(change).__name__.lower(),
         service=service,
         relay_to=route.relay_to,
+        port_backends=route.port_backends,
         answers_for=route.subjects or "nothing",
         headers=route.headers,
         endpoint_headers=route.endpoint_headers,

@@ -63,6 +63,16 @@ def test_a_port_is_dialled_at_the_same_number_of_the_backend_and_its_target_port
             ["20022=web/shop:22,none", "20443=web/shop:443,v1"],
             id="another header for a port",
         ),
+        pytest.param(
+            service("a", ports=[port(443, 20443), port(22, 20022)], annotations={"port-backends": "22=git/ssh"}),
+            ["20022=git/ssh:22,v1", "20443=web/shop:443,v1"],
+            id="another backend for a port",
+        ),
+        pytest.param(
+            service("a", annotations={"port-backends": "22=git/ssh"}),
+            ["20443=web/shop:443,v1"],
+            id="another backend for a port that it has not",
+        ),
     ],
 )
 def test_services_give_routes(services: Services, expected: list[str]) -> None:
@@ -94,6 +104,15 @@ def test_single_endpoints_keep_their_header_at_their_port() -> None:
         ),
         pytest.param(
             service("a", annotations={"endpoint-headers": "x"}), [], "endpoint-headers: 'x'", id="bad endpoint"
+        ),
+        pytest.param(
+            service("a", annotations={"port-backends": "x"}), [], "port-backends: 'x'", id="bad backend of a port"
+        ),
+        pytest.param(
+            service("a", annotations={"port-backends": f"22={OWN}/a"}),
+            [],
+            "port-backends: switchback/a leads to this relay itself",
+            id="itself at a port",
         ),
         pytest.param(
             service("a", ports=[port(443, 20443), port(443, 20444, protocol="UDP")]),
@@ -169,7 +188,13 @@ SERVICES = st.builds(
     to=st.sampled_from([None, "web/shop", "mq/mqtt", "bad", f"{OWN}/a"]),
     created=st.sampled_from(["", "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z"]),
     ports=st.lists(st.builds(port, st.integers(1, 5), st.sampled_from([None, 20001, 20002, "x", 8082])), max_size=4),
-    annotations=st.fixed_dictionaries({}, optional={"proxy-protocol": st.sampled_from(["v1", "v2", "none", "no"])}),
+    annotations=st.fixed_dictionaries(
+        {},
+        optional={
+            "proxy-protocol": st.sampled_from(["v1", "v2", "none", "no"]),
+            "port-backends": st.sampled_from(["1=mq/mqtt", "2=bad", f"3={OWN}/a"]),
+        },
+    ),
 )
 
 

@@ -14,10 +14,12 @@ from sidecar.kubernetes.route_services import (
     PortHeaders,
     format_endpoint_headers,
     format_headers,
+    format_port_backends,
     gateway_subject,
     ingress_class_subject,
     parse_endpoint_headers,
     parse_headers,
+    parse_port_backends,
     parse_relay_to,
     parse_subjects,
 )
@@ -95,6 +97,30 @@ def test_any_other_backend_is_an_error_that_quotes_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "backends"),
+    [
+        pytest.param("", {}, id="none"),
+        pytest.param("22=git/ssh", {22: ("git", "ssh")}, id="one"),
+        pytest.param(" 22=git/ssh , 5=a/b", {22: ("git", "ssh"), 5: ("a", "b")}, id="two, with blanks"),
+    ],
+)
+def test_single_ports_have_another_backend(text: str, backends: dict[int, tuple[str, str]]) -> None:
+    assert parse_port_backends(text) == backends
+
+
+@pytest.mark.parametrize("text", [",", "22", "22=", "22=git", "=git/ssh", "0=a/b", "22=a/b,22=c/d", "22=a/b;5=a/b"])
+def test_any_other_backend_of_a_port_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not (PORT=NAMESPACE/NAME|NAMESPACE/NAME|a port)|is there twice"):
+        parse_port_backends(text)
+
+
+@given(st.dictionaries(st.integers(1, 65_535), st.sampled_from(["git/ssh", "a/b"])))
+def test_written_backends_of_ports_are_read(backends: dict[int, str]) -> None:
+    parsed = parse_port_backends(format_port_backends(backends))
+    assert {port: "/".join(backend) for port, backend in parsed.items()} == backends
+
+
+@pytest.mark.parametrize(
     ("text", "headers"),
     [
         pytest.param("v1", PortHeaders("v1"), id="one for all"),
@@ -159,6 +185,6 @@ def test_all_headers_of_endpoints_can_be_written_and_read(headers: dict[tuple[in
 
 @given(st.text())
 def test_no_text_of_the_other_annotations_raises_anything_else(text: str) -> None:
-    for parse in (parse_relay_to, parse_headers, parse_endpoint_headers):
+    for parse in (parse_relay_to, parse_headers, parse_endpoint_headers, parse_port_backends):
         with suppress(ValueError):
             parse(text)

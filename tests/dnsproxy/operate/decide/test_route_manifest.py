@@ -15,7 +15,7 @@ from dnsproxy.operate.decide.route_manifest import manifest_of, patch_of, route_
 from sidecar.kubernetes.relay_routes import RouteService
 from tests.dnsproxy.operate.decide import cluster
 
-FULL = cluster.route_of(headers="v1,22=none", endpoint_headers="443@10.0.0.2=none")
+FULL = cluster.route_of(headers="v1,22=none", endpoint_headers="443@10.0.0.2=none", port_backends="22=git/ssh")
 
 
 def read(manifest: dict[str, Any]) -> Route:
@@ -39,6 +39,7 @@ def test_a_manifest_has_what_the_relay_and_dnsproxy_read() -> None:
     manifest = manifest_of(FULL, namespace="switchback")
     assert manifest["metadata"]["annotations"] == {
         "switchback.dev/relay-to": "ingress-nginx/ingress-nginx-controller",
+        "switchback.dev/port-backends": "22=git/ssh",
         "switchback.dev/proxy-protocol": "v1,22=none",
         "switchback.dev/endpoint-headers": "443@10.0.0.2=none",
         "switchback.dev/for": "ingressclass/nginx",
@@ -98,6 +99,7 @@ ROUTES = st.builds(
     st.just("7"),
     ours=st.just(True),
     relay_to=st.sampled_from(["a/b", "c/d"]),
+    port_backends=st.sampled_from(["", "22=git/ssh"]),
     headers=st.sampled_from(["v1", "v2,22=none"]),
     endpoint_headers=st.sampled_from(["", "443@10.0.0.2=none"]),
     subjects=st.sampled_from(["", "ingressclass/nginx"]),
