@@ -34,6 +34,7 @@ def manifest(stage: Stage, name: str, *, folder: Path = MANIFESTS, **more: str) 
     values = {
         "CLIENT_NAME": "client",
         "CLUSTER_DNS": stage.at.dns,
+        "CLUSTER_RESOLVER": stage.at.in_url(stage.at.dns),
         "CONTROLLER_NODE": stage.nodes[0].name,
         "CLIENT_NODE": stage.nodes[-1].name,
     }

@@ -30,8 +30,14 @@ from tests.cluster.steps.life import (
     outage_is_survived,
     rendered_anew_is_repaired,
 )
-from tests.cluster.steps.publishing import node_has_the_names, node_is_cut_off
+from tests.cluster.steps.publishing import node_has_the_names
 from tests.cluster.steps.refusing import strangers_are_refused
+from tests.cluster.steps.registry import (
+    cure_of_pods_is_none_of_nodes,
+    every_node_pulls,
+    node_is_cut_off,
+    nodes_are_cut_off_again,
+)
 from tests.cluster.steps.steering import (
     decision_has_evidence,
     demanding_controller_is_steered,
@@ -68,6 +74,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     new_ingress_gets_one,
     decision_has_evidence,
     cure_works,
+    cure_of_pods_is_none_of_nodes,
     doctor_sees_the_cure,
     new_ingress_is_quick,
     second_class_goes_straight,
@@ -86,6 +93,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     outage_is_survived,
     rendered_anew_is_repaired,
     node_has_the_names,
+    every_node_pulls,
     every_node_has_one,
     pods_reach_the_balancer,
     hostname_is_let_go,
@@ -94,6 +102,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     address_is_the_pods,
     rules_outlive_agents,
     removal_leaves_nothing,
+    nodes_are_cut_off_again,
 )
 WITHOUT_KUBE_PROXY: Final[Sequence[Callable[[Stage], None]]] = (
     cluster_is_there,

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,12 +90,18 @@ def command_in(container: str, *words: str) -> list[str]:
     return [*_buildah(), "run", "--isolation", "chroot", container, "--", *words]
 
 
-def buildah(*arguments: str) -> str:
-    """Run buildah. Returns its output. Raises BuildFailed."""
-    done = subprocess.run([*_buildah(), *arguments], capture_output=True, text=True, check=False)
+def buildah(*arguments: str, inside: Sequence[str] = ()) -> str:
+    """Run buildah, in another network if the command line of one is given. Returns its output. Raises BuildFailed."""
+    done = subprocess.run([*inside, *_buildah(), *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BuildFailed(f"buildah {' '.join(arguments)}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
     return done.stdout
+
+
+def has_image(name: str) -> bool:
+    """Whether the storage has an image. A listing of all fails while another run removes one of its own."""
+    asked = [*_buildah(), "inspect", "--type", "image", "--format", "{{.FromImageID}}", name]
+    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
 
 def _buildah() -> list[str]:
@@ -106,7 +112,7 @@ def _buildah() -> list[str]:
 
 def make_base() -> None:
     """The base image, built once from the root folder of `make peers`."""
-    if json.loads(buildah("images", "--json", "--filter", f"reference={BASE}") or "null"):
+    if has_image(BASE):
         return
     container = buildah("from", "scratch").strip()
     try:

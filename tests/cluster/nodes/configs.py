@@ -13,6 +13,7 @@ from typing import Final
 import yaml
 
 from tests.cluster.addresses import WORLD, Addresses, Family
+from tests.cluster.nodes.registry import REGISTRY, format_registry
 
 API_PORT: Final = 6443
 NFTABLES: Final = "nftables"
@@ -82,6 +83,8 @@ state = "{folder}/containerd/state"
   restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "{folder}/certs.d"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "{plugins}"
     conf_dir = "{folder}/cni"
@@ -225,6 +228,7 @@ def files(place: Place) -> dict[str, str]:
     """Every configuration file, by its path in the place's folder."""
     common = {
         "containerd.toml": format_containerd(place.folder),
+        f"certs.d/{REGISTRY}/hosts.toml": format_registry(place.folder),
         "cni/10-pods.conflist": format_network(place),
         "masquerade.nft": format_masquerade(place),
         "kubelet.yaml": format_kubelet(place),

@@ -1,4 +1,4 @@
-"""The images for the scene's pods, besides the project's own: pause, CoreDNS, and one with curl, nginx and Python.
+"""The images for the scene's pods, besides the project's own: pause, CoreDNS, and two of Debian with its programs.
 
 The law: built from programs of this machine and Debian's packages; no registry is used.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster.nodes.configs import PAUSE
-from tests.deploy.image import BASE, Image, build_image, buildah, command_in, copy_sources, make_base
+from tests.deploy.image import BASE, Image, build_image, buildah, command_in, copy_sources, has_image, make_base
 from tests.kit.programs import program
 
 PROJECT_IMAGE: Final = "localhost/switchback:0.1.0"
@@ -20,6 +20,12 @@ WITH_NFTABLES: Final = "localhost/switchback-nftables:0.1.0"
 """The same with nft, which wholeip runs."""
 COREDNS: Final = "localhost/coredns:1"
 TOOLS: Final = "localhost/switchback-tools:v1"
+SERVERS: Final = "localhost/switchback-servers:v1"
+_PACKAGES: Final[Mapping[str, Sequence[str]]] = {
+    TOOLS: ("curl", "nginx-light"),
+    SERVERS: ("docker-registry", "openssh-server", "openssh-client", "git"),
+}
+"""Of Debian, by the image that has them. A change needs another version in the image's name."""
 
 _PAUSE: Final = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
 _RESOLVE: Final = r"""
@@ -55,11 +61,13 @@ def save_images(folder: Path, *, coredns: str) -> dict[str, Path]:
     pause, resolve = compile_static("pause", _PAUSE, folder), compile_static("resolve", _RESOLVE, folder)
     make_image(PAUSE, base="scratch", files={pause: "/pause"}, entrypoint=["/pause"])
     make_image(COREDNS, base="scratch", files={Path(program(coredns)): "/coredns"}, entrypoint=["/coredns"])
-    make_tools()
-    tools = "localhost/tools:1"
+    for name, packages in _PACKAGES.items():
+        make_debian(name, packages)
+    tools, servers = "localhost/tools:1", "localhost/servers:1"
     make_image(tools, base=TOOLS, files={resolve: "/usr/local/bin/musl-resolve"}, entrypoint=[])
+    make_image(servers, base=SERVERS, files={}, entrypoint=[])
     saved = {}
-    for name in (PAUSE, COREDNS, tools):
+    for name in (PAUSE, COREDNS, tools, servers):
         saved[name] = save(name, folder / f"{name.partition('/')[2].partition(':')[0]}.tar")
     for name, image in ((PROJECT_IMAGE, project), (WITH_NFTABLES, add_nftables(folder))):
         saved[name] = folder / f"{name.partition('/')[2].partition(':')[0]}.tar"
@@ -98,17 +106,17 @@ def make_image(name: str, *, base: str, files: Mapping[Path, str], entrypoint: S
         buildah("rm", container)
 
 
-def make_tools() -> None:
-    """Debian with curl and nginx; built once."""
+def make_debian(name: str, packages: Sequence[str]) -> None:
+    """Debian with some of its packages; built once."""
     make_base()
-    if json.loads(buildah("images", "--json", "--filter", f"reference={TOOLS}") or "null"):
+    if has_image(name):
         return
     container = buildah("from", "--pull-never", BASE).strip()
-    install = "apt-get update -q && apt-get install -qy --no-install-recommends curl nginx-light"
+    install = f"apt-get update -q && apt-get install -qy --no-install-recommends {' '.join(packages)} && apt-get clean"
     try:
         done = subprocess.run(command_in(container, "sh", "-c", install), capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        buildah("commit", "--quiet", container, TOOLS)
+        buildah("commit", "--quiet", container, name)
     finally:
         buildah("rm", container)
 

@@ -76,7 +76,9 @@ class Node:
         log = self._logs.enter_context((self.folder / f"{name}.log").open("ab"))
         # /sbin for nft and iptables, which kube-proxy and the CNI's plugins call by name.
         path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
-        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(PROJECT)}
+        # A proxy of this machine knows no name of the scene.
+        direct = {"NO_PROXY": "*", "no_proxy": "*"}
+        environment = {**os.environ, **direct, "PATH": path, "PYTHONPATH": str(PROJECT)}
         self.processes[name] = subprocess.Popen(self.inside(*command), stdout=log, stderr=log, env=environment)
 
     def commands(self) -> dict[str, list[str]]:

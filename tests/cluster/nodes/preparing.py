@@ -27,7 +27,9 @@ def write_files(place: Place) -> None:
     for name in ("cni", "static", "logs"):
         (Path(place.folder) / name).mkdir(parents=True, exist_ok=True)
     for name, text in files(place).items():
-        (Path(place.folder) / name).write_text(text, encoding="utf-8")
+        file = Path(place.folder) / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
 
 
 def hide_folders(node: Node) -> None:

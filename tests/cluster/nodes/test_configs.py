@@ -14,8 +14,16 @@ import yaml
 
 from tests.cluster.addresses import IPV4, IPV6, Addresses
 from tests.cluster.nodes.commands import programs
-from tests.cluster.nodes.configs import MODES, Place, files, format_masquerade, format_proxy, format_public_dns
+from tests.cluster.nodes.configs import (
+    MODES,
+    Place,
+    files,
+    format_masquerade,
+    format_proxy,
+    format_public_dns,
+)
 from tests.cluster.nodes.node import PROGRAMS
+from tests.cluster.nodes.registry import REGISTRY
 from tests.kit.programs import program
 
 FOLDER = "/folder"
@@ -55,6 +63,15 @@ def test_all_that_containerd_keeps_is_in_the_folder() -> None:
     assert all(config[key].startswith(f"{FOLDER}/") for key in ("root", "state"))
     endpoint = yaml.safe_load(written["kubelet.yaml"])["containerRuntimeEndpoint"]
     assert config["grpc"]["address"] == endpoint.removeprefix("unix://")
+
+
+@PLACES
+def test_containerd_trusts_the_scenes_certificate_for_the_registry(place: Place) -> None:
+    written = files(place)
+    registry = tomllib.loads(written["containerd.toml"])["plugins"]["io.containerd.grpc.v1.cri"]["registry"]
+    path = Path(registry["config_path"]).relative_to(place.folder) / REGISTRY / "hosts.toml"
+    hosts = tomllib.loads(written[str(path)])
+    assert hosts["host"][hosts["server"]]["ca"] == "/tls.crt"
 
 
 @PLACES
