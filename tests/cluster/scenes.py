@@ -12,6 +12,7 @@ from typing import Final
 from tests.cluster.plan import CILIUM_ALONE, Plan
 from tests.cluster.stage import Stage
 from tests.cluster.steps.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
+from tests.cluster.steps.git_ssh import git_and_its_page_work, git_works_and_its_page_does_not
 from tests.cluster.steps.installing import (
     apply_installs,
     cluster_is_there,
@@ -65,6 +66,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     fault_is_there,
     doctor_names_the_fault,
     node_is_cut_off,
+    git_works_and_its_page_does_not,
     contour_is_there,
     issuance_fails,
     apply_installs,
@@ -75,6 +77,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     decision_has_evidence,
     cure_works,
     cure_of_pods_is_none_of_nodes,
+    git_and_its_page_work,
     doctor_sees_the_cure,
     new_ingress_is_quick,
     second_class_goes_straight,
