@@ -24,6 +24,7 @@ from tests.deploy.image import buildah
 
 IMAGE: Final = f"{REGISTRY}/pulled:1"
 PULL_SECONDS: Final = 90.0
+_SERVICE: Final = "registry.registry"
 _LAYER: Final = 8_000_000
 """Octets of the image's own layer, which no node has before."""
 _NO_HEADER: Final = ("connection reset by peer", ": EOF")
@@ -93,11 +94,25 @@ def push(stage: Stage) -> None:
     payload.write_bytes(os.urandom(_LAYER))
     make_image(local, base=PAUSE, files={Path(payload): "/payload"}, entrypoint=["/pause"])
     try:
-        address = stage.at.in_url(stage.get("service", "registry", "-n", "registry")["spec"]["clusterIP"])
-        direct = ("env", "NO_PROXY=*", "nsenter", f"--target={stage.node.pid}", "--net")
-        buildah("push", "--quiet", "--tls-verify=false", local, f"docker://{address}:5000/pulled:1", inside=direct)
+        buildah(
+            "push", "--quiet", "--tls-verify=false", local, f"docker://{_SERVICE}:5000/pulled:1", inside=there(stage)
+        )
     finally:
         buildah("rmi", local)
+
+
+def there(stage: Stage) -> list[str]:
+    """The command line in front of a command that is to run in the node's network, and to know the registry's Service.
+
+    By a name, because buildah reads no IPv6 address in the name of an image.
+    """
+    hosts = stage.folder / "registry-hosts"
+    address = stage.get("service", "registry", "-n", "registry")["spec"]["clusterIP"]
+    hosts.write_text(f"{address} {_SERVICE}\n", encoding="utf-8")
+    # In mounts of its own.
+    script = f'mount --bind {hosts} /etc/hosts && exec "$@"'
+    network = ("nsenter", f"--target={stage.node.pid}", "--net")
+    return ["env", "NO_PROXY=*", "unshare", "--mount", "sh", "-c", script, "sh", *network]
 
 
 def pull(stage: Stage, node: Node) -> Pull:
