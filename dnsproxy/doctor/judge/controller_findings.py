@@ -53,7 +53,8 @@ def judge_header(controller: Controller, *, served: bool, needed: bool = True) -
 
 def _missing(controller: Controller, said: str) -> Finding:
     if controller.provider.never_sends:
-        text = f"the controller requires the PROXY header; {controller.provider.note or said}"
+        note = controller.provider.note
+        text = f"the controller requires the PROXY header; {f'{controller.provider.name}: {note}' if note else said}"
         return _of_header(controller, "header-from-outside", Severity.INFO, text)
     text = f"{said}, but the controller requires it: no client from outside is served"
     steps = (

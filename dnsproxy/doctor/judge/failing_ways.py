@@ -16,6 +16,7 @@ from dnsproxy.doctor.judge.cures import cures, why_no_policy
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import describe
 from dnsproxy.doctor.judge.header_settings import format_settings
+from dnsproxy.doctor.judge.ip_mode_harm import back_to_vip, has_harmful_mode
 from dnsproxy.doctor.judge.paths import normalize_address, relay_addresses
 from dnsproxy.doctor.judge.reach import AddressReach, Reach
 from dnsproxy.doctor.judge.ways import Ways
@@ -52,15 +53,16 @@ def cause_of(one: AddressReach, ways: Ways, facts: Facts) -> str:
         return _CONTROLLER
     if ways.may_loop(address) and not inner:
         return _LOOPBACK
-    return _unserved(one, ways, owned=bool(owners), inner=bool(inner))
+    return _unserved(one, ways, owners=owners, inner=bool(inner))
 
 
-def _unserved(one: AddressReach, ways: Ways, *, owned: bool, inner: bool) -> str:
+def _unserved(one: AddressReach, ways: Ways, *, owners: Sequence[Controller], inner: bool) -> str:
     """The cause of an address that serves pods neither without nor with the header."""
     if one.reach is Reach.NO_ROUTE:
         return "no-route"
-    if owned:
-        return "balancer-unserved"
+    if owners:
+        cut_off = any(has_harmful_mode(owner.path.service, owner.provider, one.address) for owner in owners)
+        return "ip-mode-harms" if cut_off else "balancer-unserved"
     if one.reach is not Reach.CLOSED:
         return "answer-unserved"
     bare_metal = bool(ways.controllers) and all(controller.short.empty for controller in ways.controllers)
@@ -83,7 +85,8 @@ def _finding(ident: str, addresses: Sequence[AddressReach], ways: Ways, facts: F
     controllers = ways.for_addresses(one.address for one in addresses)
     past = any(_passes_tls_by(one.address, ways) for one in addresses)
     short = past or ident in _SHORT
-    cured = cures(ways.group, controllers, facts, short=short, ports=ports)
+    # What helps then is seen once kube-proxy has its rules again.
+    cured = () if ident == "ip-mode-harms" else cures(ways.group, controllers, facts, short=short, ports=ports)
     steps = (*_first_steps(ident, named, ways), *cured)
     evidence = (*evidence_of(ways), *(why_no_policy(controllers, facts) if short else ()))
     return Finding(ident, Severity.PROBLEM, text, ways.about, evidence, steps, ways.group.hostnames)
@@ -103,6 +106,8 @@ TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "header-lost": "pods that dial {named} reach the controller without the PROXY header that it requires",
         "balancer-unserved": "pods that dial the load balancer {named} are not served, and no missing PROXY header "
         "explains it",
+        "ip-mode-harms": "pods that dial the load balancer {named} are not served: its ipMode is Proxy, but {provider} "
+        "passes packets on with this address as their destination, so clients from outside are cut off too",
         "no-loopback": "pods cannot reach the public address {named}: typical of a router without NAT loopback",
         "no-route": "pods have no route to {named}, and the cluster's DNS answers with no address of the other family",
         "answer-dead": "the cluster's DNS answers with {named}, which accepts no connection from a pod and belongs to "
@@ -115,10 +120,14 @@ TEXTS: Final[Mapping[str, str]] = MappingProxyType(
 
 def _words(ways: Ways) -> dict[str, str]:
     plane = ways.controllers[0].plane.name if ways.controllers else "the data plane"
-    return {"plane": plane}
+    harmful = [one.provider.name for one in ways.controllers if one.provider.passes_packets]
+    return {"plane": plane, "provider": ", ".join(dict.fromkeys(harmful))}
 
 
 def _first_steps(ident: str, named: str, ways: Ways) -> Iterator[Remedy]:
+    if ident == "ip-mode-harms":
+        yield from (back_to_vip(one.path.service) for one in ways.controllers if one.provider.passes_packets)
+        return
     if ident == "balancer-unserved":
         yield Remedy("see whether clients outside are served, and what the controller logs when a pod asks")
         return

@@ -123,6 +123,7 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
         "short-circuit-harmless": "pods never reach the load balancer, and were seen to be served by the controller",
         "no-short-circuit": "statuses and settings show no short circuit; whether pods are served was not seen",
         "ip-mode-ignored": "ipMode is Proxy, but kube-proxy or the CNI ignores it",
+        "ip-mode-harms": "ipMode is Proxy, but the load balancer passes packets on: clients in and outside are cut off",
         "ip-mode-not-applied": "a Service is selected for ipMode Proxy, and its status has another ipMode",
         "reached": "connections from a pod to all addresses that the cluster's DNS answers were answered",
         "balancer-unserved": "a connection from a pod to the load balancer fails, and no missing header explains it",

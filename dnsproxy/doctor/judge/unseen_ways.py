@@ -68,7 +68,7 @@ def _by_balancer(ways: Ways, facts: Facts) -> Finding:
     short = ident in ("short-circuited", "ip-mode-ignored")
     controllers = ways.for_addresses([worst.address])
     steps = cures(ways.group, controllers, facts, short=short)
-    known = ident if short or ident in ("header-lost", "balancer-unserved") else "balancer-unserved"
+    known = ident if short or ident in ("header-lost", "ip-mode-harms") else "balancer-unserved"
     evidence = (*evidence_of(ways), *(why_no_policy(controllers, facts) if short else ()))
     return Finding(known, Severity.PROBLEM, text, ways.about, evidence, steps, ways.group.hostnames)
 

@@ -20,7 +20,7 @@ METALLB: Final = Provider(
     never_sends=True,
     passes_packets=True,
     writes_no_ip_mode=True,
-    note="it cannot send the PROXY header: the header comes from a proxy in front of it",
+    note="it cannot send the PROXY header, which comes from a proxy in front of it",
 )
 KUBE_VIP: Final = Provider(
     "kube-vip",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import Component
+from dnsproxy.doctor.facts.model import BalancerAddress, Component
 from dnsproxy.doctor.facts.probes import Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from sidecar.values.exit_status import ExitStatus
@@ -15,6 +15,7 @@ from tests.dnsproxy.doctor.making import (
     CONTROLLER,
     HOST,
     HOSTNAME,
+    IP,
     PROXY_MODE,
     REFUSED,
     REJECTS,
@@ -123,3 +124,42 @@ def test_a_fault_of_the_relay_is_reported_with_the_relay() -> None:
 def test_a_name_that_leads_straight_to_a_controller_with_the_header_is_a_fault() -> None:
     seen = installed(probes=controller_probes(REQUIRES), lookups=(answering(CONTROLLER),))
     assert bad(judge(seen)) == {"header-lost"}
+
+
+METALLB = {"metallb.io/ip-allocated-from-pool": "web"}
+HETZNER = {"load-balancer.hetzner.cloud/uses-proxyprotocol": "true"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "points", "outcomes", "ident"),
+    [
+        (METALLB, PROXY_MODE, REFUSED, "ip-mode-harms"),
+        (METALLB, PROXY_MODE, SILENT, "ip-mode-harms"),
+        (METALLB, IP, REFUSED, "balancer-unserved"),
+        (HETZNER, PROXY_MODE, REFUSED, "balancer-unserved"),
+        (METALLB, PROXY_MODE, REQUIRES, "header-lost"),
+    ],
+    ids=["refused", "silent", "VIP", "a balancer that opens connections", "the header is missing"],
+)
+def test_proxy_mode_of_a_balancer_that_passes_packets_on_is_the_cause_of_its_failure(
+    annotations: dict[str, str], points: tuple[BalancerAddress, ...], outcomes: tuple[Outcome, ...], ident: str
+) -> None:
+    probes = (*controller_probes(REQUIRES), *balancer_probes(*outcomes))
+    seen = facts(service(annotations, points=points), probes=probes, lookups=(answering(BALANCER),))
+    assert bad(judge(seen)) == {ident}
+
+
+def test_proxy_mode_that_serves_pods_is_no_fault_though_metallb_gave_the_address() -> None:
+    probes = (*controller_probes(REQUIRES), *balancer_probes(*SERVED))
+    assert (
+        bad(judge(facts(service(METALLB, points=PROXY_MODE), probes=probes, lookups=(answering(BALANCER),)))) == set()
+    )
+
+
+def test_the_way_back_from_a_harmful_mode_takes_the_annotation_away_first() -> None:
+    probes = (*controller_probes(REQUIRES), *balancer_probes(*REFUSED))
+    seen = facts(service(METALLB, points=PROXY_MODE), probes=probes, lookups=(answering(BALANCER),))
+    (step,) = named(judge(seen), "ip-mode-harms").steps
+    away, patch = step.lines
+    assert away.endswith("switchback.dev/ip-mode-")
+    assert f'[{{"ip": "{BALANCER}", "ipMode": "VIP"}}]' in patch
