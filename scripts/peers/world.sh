@@ -17,6 +17,7 @@ WORLD_DEBIAN=(docker-registry:docker-registry openssh-server:sshd openssh-client
 world_peers() {
   local name
   optional metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
+  optional metallb-manifests "$METALLB_VERSION" metallb_manifests
   optional coredns-new "$COREDNS_NEW_VERSION" module_program github.com/coredns/coredns .
   for name in "${CLUSTER_KUBERNETES[@]}"; do
     optional "$name" "$KUBERNETES_OLD_VERSION" kubernetes_program
@@ -28,4 +29,11 @@ world_peers() {
   optional skipper "$SKIPPER_VERSION" module_program github.com/zalando/skipper ./cmd/skipper \
     -X "main.version=$SKIPPER_VERSION"
   optional skipper-crds "$SKIPPER_VERSION" module_folder github.com/zalando/skipper dataclients/kubernetes/deploy/apply
+}
+
+# Its own manifest, as users apply it.
+metallb_manifests() {
+  local source
+  source=$(module_path go.universe.tf/metallb Dir) && [ -n "$source" ] && mkdir "$GOBIN/$PEER" &&
+    install -m 644 "$source/config/manifests/metallb-native.yaml" "$GOBIN/$PEER/native.yaml"
 }

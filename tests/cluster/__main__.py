@@ -15,10 +15,10 @@ from tests.cluster.nodes.cluster import missing, running_cluster
 from tests.cluster.nodes.configs import MODES, NFTABLES
 from tests.cluster.nodes.images import save_images
 from tests.cluster.nodes.node import Node, NodeFailed
-from tests.cluster.plan import BRIDGE, CNIS, COREDNS, FAMILIES, Plan
-from tests.cluster.scenes import STEPS, steps_of
+from tests.cluster.plan import BRIDGE, CNIS, COREDNS, FAMILIES, WHOLE, Plan
+from tests.cluster.scenes import SCENES, needed_by, steps_of
 from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.world.images import PROGRAMS, save_world
+from tests.cluster.world.images import save_world
 from tests.kit.programs import program
 
 
@@ -26,7 +26,7 @@ def main() -> int:
     """Run all steps, or the steps up to one. Exit status: 0 success, 1 a step failed, 3 the scene could not run."""
     options = parse(sys.argv[1:])
     plan = plan_of(options)
-    absent = missing(plan.cni, more=PROGRAMS if plan.world else ())
+    absent = missing(plan.cni, more=needed_by(plan))
     if os.geteuid() != 0 or absent:
         told = f"missing: {', '.join(absent)}" if absent else "root is needed"
         peers = "scripts/peers.sh --cilium" if options.cni != BRIDGE else "make cluster-peers"
@@ -46,8 +46,9 @@ def main() -> int:
 def parse(words: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
-    names = [step.__name__ for step in STEPS]
-    parser.add_argument("--until", choices=names, default=names[-1], help="the last step to play")
+    names = list(dict.fromkeys(step.__name__ for steps in SCENES.values() for step in steps))
+    parser.add_argument("--scene", choices=SCENES, default=WHOLE, help="whose steps to play")
+    parser.add_argument("--until", choices=names, help="the last step to play")
     parser.add_argument("--nodes", type=int, choices=(1, 2), default=2, help="how many machines")
     parser.add_argument("--families", choices=sorted(FAMILIES), default="ipv4", help="the addresses of the cluster")
     parser.add_argument("--mode", choices=MODES, default=NFTABLES, help="the mode of kube-proxy")
@@ -67,13 +68,14 @@ def plan_of(options: argparse.Namespace) -> Plan:
         nodes=options.nodes if is_bridge else 1,
         mode=options.mode,
         cni=options.cni,
-        world=is_bridge and not options.alone,
+        scene=options.scene,
+        world=is_bridge and not options.alone and options.scene == WHOLE,
         kubernetes=options.kubernetes,
         coredns=options.coredns,
     )
 
 
-def play(folder: Path, plan: Plan, *, last: str, keep: bool) -> int:
+def play(folder: Path, plan: Plan, *, last: str | None, keep: bool) -> int:
     """Build, start, and run the steps."""
     heading("Build the images")
     (folder / "images").mkdir()
@@ -96,7 +98,7 @@ def play(folder: Path, plan: Plan, *, last: str, keep: bool) -> int:
                 sys.stdin.readline()
 
 
-def play_steps(stage: Stage, *, last: str) -> int:
+def play_steps(stage: Stage, *, last: str | None) -> int:
     """Run the steps up to one; stop at the first that fails."""
     for number, step in enumerate(steps_of(stage.plan), 1):
         begun = time.monotonic()

@@ -76,6 +76,16 @@ class Addresses:
         return f"{self.link}102"
 
     @property
+    def assigned(self) -> str:
+        """A range on the link from which a program of the cluster gives addresses to Services."""
+        return f"{self.link}200-{self.link}209"
+
+    @property
+    def neighbours(self) -> str:
+        """Another such range."""
+        return f"{self.link}210-{self.link}219"
+
+    @property
     def balancer(self) -> str:
         """The source of the balancer's own connections."""
         return f"{self.link}50"

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from tests.cluster.nodes.configs import NFTABLES
-from tests.cluster.plan import BRIDGE, COREDNS, FAMILIES, Plan
+from tests.cluster.plan import BRIDGE, COREDNS, FAMILIES, WHOLE, Plan
 
 FILE: Final = Path(__file__).with_name("matrix.toml")
 
@@ -28,13 +28,14 @@ class Combination(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cni: Literal["bridge", "cilium", "cilium-alone"] = BRIDGE
     kubernetes: str = ""
     coredns: str = COREDNS
+    scene: Literal["whole", "metallb"] = WHOLE
 
     @property
     def flags(self) -> list[str]:
         """What `python -m tests.cluster` gets to play it."""
         return [
             *(f"--families={self.families}", f"--nodes={self.nodes}", f"--mode={self.mode}", f"--cni={self.cni}"),
-            *(f"--coredns={self.coredns}", f"--kubernetes={self.kubernetes}"),
+            *(f"--coredns={self.coredns}", f"--kubernetes={self.kubernetes}", f"--scene={self.scene}"),
         ]
 
     @property
@@ -46,7 +47,8 @@ class Combination(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             nodes=self.nodes if is_bridge else 1,
             mode=self.mode,
             cni=self.cni,
-            world=is_bridge,
+            scene=self.scene,
+            world=is_bridge and self.scene == WHOLE,
             kubernetes=self.kubernetes,
             coredns=self.coredns,
         )

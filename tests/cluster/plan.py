@@ -18,6 +18,10 @@ CILIUM: Final = "cilium"
 CILIUM_ALONE: Final = "cilium-alone"
 """Cilium in place of kube-proxy too."""
 CNIS: Final = (BRIDGE, CILIUM, CILIUM_ALONE)
+WHOLE: Final = "whole"
+"""The default scene."""
+METALLB: Final = "metallb"
+"""MetalLB gives the addresses."""
 
 COREDNS: Final = "coredns"
 _MUTATING: Final = (1, 36)
@@ -34,8 +38,10 @@ class Plan:
     mode: str = NFTABLES
     """Of kube-proxy."""
     cni: str = BRIDGE
+    scene: str = WHOLE
+    """Of SCENES in scenes.py."""
     world: bool = True
-    """Whether the world's programs play too."""
+    """Whether the world's programs play too in the whole scene."""
     kubernetes: str = ""
     """The version of its programs on the nodes; the newest if empty."""
     coredns: str = COREDNS

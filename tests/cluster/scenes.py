@@ -6,10 +6,10 @@ each one proves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tests.cluster.plan import CILIUM_ALONE, Plan
+from tests.cluster.plan import CILIUM_ALONE, METALLB, WHOLE, Plan
 from tests.cluster.stage import Stage
 from tests.cluster.steps.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
 from tests.cluster.steps.git_ssh import git_and_its_page_work, git_works_and_its_page_does_not
@@ -53,6 +53,7 @@ from tests.cluster.steps.two_nodes import (
     node_dies,
 )
 from tests.cluster.steps.whole_ip import address_is_the_pods, rules_outlive_agents
+from tests.cluster.world import metallb
 from tests.cluster.world.acme import (
     certificate_is_issued,
     certificate_is_renewed,
@@ -60,6 +61,17 @@ from tests.cluster.world.acme import (
     new_ingress_gets_one,
 )
 from tests.cluster.world.contour import contour_is_cured, contour_is_there, contour_is_upgraded
+from tests.cluster.world.images import PROGRAMS
+from tests.cluster.world.metallb_cures import address_changes, removal_leaves_metallb_alone, speaker_dies
+from tests.cluster.world.metallb_steps import (
+    address_of_a_balancer_outside_has_the_fault,
+    ip_mode_harms_there,
+    metallb_gives_addresses,
+    metallb_runs,
+    policy_of_ip_mode_takes_it_away,
+    proxy_with_its_own_address_is_no_fault,
+    router_on_the_way_has_the_fault,
+)
 
 STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     cluster_is_there,
@@ -117,6 +129,25 @@ WITHOUT_KUBE_PROXY: Final[Sequence[Callable[[Stage], None]]] = (
     passed_traffic_is_lost,
 )
 """The steps on a node where Cilium carries connections to Services."""
+WITH_METALLB: Final[Sequence[Callable[[Stage], None]]] = (
+    metallb_runs,
+    cluster_is_there,
+    metallb_gives_addresses,
+    proxy_with_its_own_address_is_no_fault,
+    address_of_a_balancer_outside_has_the_fault,
+    policy_of_ip_mode_takes_it_away,
+    router_on_the_way_has_the_fault,
+    ip_mode_harms_there,
+    apply_installs,
+    decision_has_evidence,
+    cure_works,
+    doctor_sees_the_cure,
+    speaker_dies,
+    address_changes,
+    removal_leaves_metallb_alone,
+)
+"""The steps with MetalLB, which gives the addresses."""
+SCENES: Final[Mapping[str, Sequence[Callable[[Stage], None]]]] = {WHOLE: STEPS, METALLB: WITH_METALLB}
 _OF_TWO_NODES: Final = frozenset({every_way_leads_to_the_page, drain_costs_nothing, node_dies})
 _OF_WORLD: Final = frozenset(
     {
@@ -133,8 +164,17 @@ _OF_POLICIES: Final = frozenset(
 
 def steps_of(plan: Plan) -> list[Callable[[Stage], None]]:
     """The steps that a combination can show."""
+    if plan.scene != WHOLE:
+        return list(SCENES[plan.scene])
     if plan.cni == CILIUM_ALONE:
         return list(WITHOUT_KUBE_PROXY)
     left_out = frozenset() if plan.has_mutating_policies else _OF_POLICIES
     left_out |= (_OF_TWO_NODES if plan.nodes == 1 else frozenset()) | (frozenset() if plan.world else _OF_WORLD)
     return [step for step in STEPS if step not in left_out]
+
+
+def needed_by(plan: Plan) -> Sequence[str]:
+    """The peers of the world that its steps need."""
+    if plan.scene == METALLB:
+        return metallb.PROGRAMS
+    return PROGRAMS if plan.world else ()
