@@ -132,8 +132,13 @@ def bring_back(stage: Stage) -> None:
 
 
 def drain_costs_nothing(stage: Stage) -> None:
-    """A drain of a node with dnsproxy, relay and CoreDNS on it: no lookup and no request fails."""
-    loads = [("paced-dns", stage.at.dns, "apps.example.org", stage.relay_address()), ("paced-http", URL)]
+    """A drain of a node with dnsproxy, relay and CoreDNS: no request fails, and the other CoreDNS loses no lookup."""
+    loads = [
+        ("paced-dns", survivor(stage), "apps.example.org", stage.relay_address()),
+        ("paced-http", URL),
+        ("paced-dns", stage.at.dns, "apps.example.org", stage.relay_address()),
+        ("paced-dns", stage.at.dns, "default.svc.cluster.local", "NXDOMAIN"),
+    ]
 
     def act() -> None:
         begun = time.monotonic()
@@ -142,9 +147,11 @@ def drain_costs_nothing(stage: Stage) -> None:
         stage.say(f"drained in {time.monotonic() - begun:.0f} s")
         stage.rolled_out("deployment/dnsproxy", "deployment/relay")
 
-    lookups, requests = under_loads(stage, loads, act=act, pod=NEAR)
+    lookups, requests, ours, theirs = under_loads(stage, loads, act=act, pod=NEAR)
     stage.expect("requests", saw=set(requests), wanted={"ok"})
     stage.expect("lookups", saw=set(lookups) - {"another address"}, wanted={"ok"})
+    # The drained CoreDNS is the cluster's own matter.
+    compare(stage, "lookups by the Service of the DNS", ours=ours, theirs=theirs)
     stage.kubectl("uncordon", f"node-{LAST}")
     for workload in ("dnsproxy", "relay"):
         # The scheduler moves nothing back by itself.
