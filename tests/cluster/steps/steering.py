@@ -124,8 +124,13 @@ def until_let_go(stage: Stage) -> None:
 
 
 def back(stage: Stage) -> None:
-    """Wait until the class is steered, and pods have its page."""
+    """Wait until the class is steered, and pods have its page, whichever CoreDNS they ask."""
     until_steered(stage)
+    relay = stage.relay_address()
+    lasted = stage.eventually(
+        "the relay's address from every CoreDNS", lambda: all(stage.dig(HOST) == [relay] for _ in range(20)), seconds=60
+    )
+    stage.say(f"every CoreDNS has the relay's address {lasted:.1f} s later")
     until_page(stage)
 
 
