@@ -19,6 +19,7 @@ from tests.cluster.plan import BRIDGE, CNIS, COREDNS, FAMILIES, WHOLE, Plan
 from tests.cluster.scenes import SCENES, needed_by, steps_of
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.world.images import save_world
+from tests.deploy.image import forget_unnamed
 from tests.kit.programs import program
 
 
@@ -82,6 +83,7 @@ def play(folder: Path, plan: Plan, *, last: str | None, keep: bool) -> int:
     images = save_images(folder / "images", coredns=plan.coredns)
     if plan.world:
         images |= save_world(folder / "images")
+    forget_unnamed()
     heading(f"Start {plan.nodes} node{'s' if plan.nodes > 1 else ''}")
     with running_cluster(folder, plan) as cluster:
         for node in cluster.nodes.values():

@@ -98,6 +98,12 @@ def buildah(*arguments: str, inside: Sequence[str] = ()) -> str:
     return done.stdout
 
 
+def forget_unnamed() -> None:
+    """Remove images that lost their name to a later build; each run would leave some hundred megabytes."""
+    # Another run may use one at this moment; the next one removes it.
+    subprocess.run([*_buildah(), "rmi", "--prune", "--force"], capture_output=True, check=False)
+
+
 def has_image(name: str) -> bool:
     """Whether the storage has an image. A listing of all fails while another run removes one of its own."""
     asked = [*_buildah(), "inspect", "--type", "image", "--format", "{{.FromImageID}}", name]
