@@ -10,12 +10,13 @@ KUBERNETES_OLD_VERSION=v1.34.4
 GATEWAY_API_NEW_VERSION=v1.7.0
 EXTERNAL_DNS_NEW_VERSION=v0.23.0
 SKIPPER_VERSION=v0.27.41
+ENVOY_GATEWAY_VERSION=v1.9.1
 
 # A registry to pull images from, and a Git server over SSH.
 WORLD_DEBIAN=(docker-registry:docker-registry openssh-server:sshd openssh-client:ssh git:git)
 
 world_peers() {
-  local name
+  local name envoy_gateway=github.com/envoyproxy/gateway
   optional metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
   optional metallb-manifests "$METALLB_VERSION" metallb_manifests
   optional coredns-new "$COREDNS_NEW_VERSION" module_program github.com/coredns/coredns .
@@ -29,6 +30,11 @@ world_peers() {
   optional skipper "$SKIPPER_VERSION" module_program github.com/zalando/skipper ./cmd/skipper \
     -X "main.version=$SKIPPER_VERSION"
   optional skipper-crds "$SKIPPER_VERSION" module_folder github.com/zalando/skipper dataclients/kubernetes/deploy/apply
+  optional envoy-gateway "$ENVOY_GATEWAY_VERSION" module_program "$envoy_gateway" ./cmd/envoy-gateway \
+    -X "$envoy_gateway/internal/cmd/version.envoyGatewayVersion=$ENVOY_GATEWAY_VERSION"
+  # Its resource definitions, and the Gateway API's of the same release
+  optional envoy-gateway-crds "$ENVOY_GATEWAY_VERSION" module_folder "$envoy_gateway" \
+    charts/gateway-helm/charts/crds/crds
 }
 
 # Its own manifest, as users apply it.
