@@ -34,7 +34,7 @@ module_folder() {
   source=$(module_path "$1" Dir) && [ -n "$source" ] && cp -r "$source/$2" "$GOBIN/$PEER" && make_removable
 }
 
-# module_folders MODULE FOLDER...: a folder with copies of these folders
+# module_folders MODULE PATH...: a folder with copies of these files and folders
 module_folders() {
   local source
   source=$(module_path "$1" Dir) && [ -n "$source" ] && mkdir "$GOBIN/$PEER" &&

@@ -11,30 +11,44 @@ GATEWAY_API_NEW_VERSION=v1.7.0
 EXTERNAL_DNS_NEW_VERSION=v0.23.0
 SKIPPER_VERSION=v0.27.41
 ENVOY_GATEWAY_VERSION=v1.9.1
+# The next minor version needs modules that are not published.
+TRAEFIK_VERSION=v3.6.12
 
 # A registry to pull images from, and a Git server over SSH.
 WORLD_DEBIAN=(docker-registry:docker-registry openssh-server:sshd openssh-client:ssh git:git)
 
 world_peers() {
-  local name envoy_gateway=github.com/envoyproxy/gateway
   optional metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
   optional metallb-manifests "$METALLB_VERSION" metallb_manifests
+  ingress_peers
+  other_versions
+}
+
+ingress_peers() {
+  local skipper=github.com/zalando/skipper envoy_gateway=github.com/envoyproxy/gateway
+  optional skipper "$SKIPPER_VERSION" module_program "$skipper" ./cmd/skipper -X "main.version=$SKIPPER_VERSION"
+  optional skipper-crds "$SKIPPER_VERSION" module_folder "$skipper" dataclients/kubernetes/deploy/apply
+  optional envoy-gateway "$ENVOY_GATEWAY_VERSION" module_program "$envoy_gateway" ./cmd/envoy-gateway \
+    -X "$envoy_gateway/internal/cmd/version.envoyGatewayVersion=$ENVOY_GATEWAY_VERSION"
+  # Its resource definitions, and the Gateway API's of the same release
+  optional envoy-gateway-crds "$ENVOY_GATEWAY_VERSION" module_folder "$envoy_gateway" \
+    charts/gateway-helm/charts/crds/crds
+  optional traefik "$TRAEFIK_VERSION" traefik
+  optional traefik-crds "$TRAEFIK_VERSION" module_folders "$TRAEFIK" \
+    docs/content/reference/dynamic-configuration/kubernetes-{crd-definition-v1,crd-rbac,gateway-rbac}.yml
+}
+
+# Peers of `make test` and `make cluster-test` in other versions
+other_versions() {
+  local name external_dns=sigs.k8s.io/external-dns
   optional coredns-new "$COREDNS_NEW_VERSION" module_program github.com/coredns/coredns .
   for name in "${CLUSTER_KUBERNETES[@]}"; do
     optional "$name" "$KUBERNETES_OLD_VERSION" kubernetes_program
   done
   optional gateway-api-new "$GATEWAY_API_NEW_VERSION" module_folders sigs.k8s.io/gateway-api \
     config/crd/{standard,experimental}
-  optional external-dns-new "$EXTERNAL_DNS_NEW_VERSION" module_program sigs.k8s.io/external-dns .
-  optional dnsendpoint-new "$EXTERNAL_DNS_NEW_VERSION" module_folder sigs.k8s.io/external-dns config/crd/standard
-  optional skipper "$SKIPPER_VERSION" module_program github.com/zalando/skipper ./cmd/skipper \
-    -X "main.version=$SKIPPER_VERSION"
-  optional skipper-crds "$SKIPPER_VERSION" module_folder github.com/zalando/skipper dataclients/kubernetes/deploy/apply
-  optional envoy-gateway "$ENVOY_GATEWAY_VERSION" module_program "$envoy_gateway" ./cmd/envoy-gateway \
-    -X "$envoy_gateway/internal/cmd/version.envoyGatewayVersion=$ENVOY_GATEWAY_VERSION"
-  # Its resource definitions, and the Gateway API's of the same release
-  optional envoy-gateway-crds "$ENVOY_GATEWAY_VERSION" module_folder "$envoy_gateway" \
-    charts/gateway-helm/charts/crds/crds
+  optional external-dns-new "$EXTERNAL_DNS_NEW_VERSION" module_program "$external_dns" .
+  optional dnsendpoint-new "$EXTERNAL_DNS_NEW_VERSION" module_folder "$external_dns" config/crd/standard
 }
 
 # Its own manifest, as users apply it.
@@ -42,4 +56,15 @@ metallb_manifests() {
   local source
   source=$(module_path go.universe.tf/metallb Dir) && [ -n "$source" ] && mkdir "$GOBIN/$PEER" &&
     install -m 644 "$source/config/manifests/metallb-native.yaml" "$GOBIN/$PEER/native.yaml"
+}
+
+TRAEFIK=github.com/traefik/traefik/v3
+
+# Traefik without its providers for DNS-01 challenges. All lie in one module, which we replace by a changed copy.
+traefik() {
+  local lego=github.com/go-acme/lego/v4 folder
+  main_module "$TRAEFIK" && folder=$(go list -m -f '{{.Dir}}' "$lego") && cp -r "$folder" lego && chmod -R u+w lego &&
+    cp "$HERE/../tests/cluster/world/traefik/no_dns_providers.go" lego/providers/dns/zz_gen_dns_providers.go &&
+    go mod edit -replace="$lego=./lego" &&
+    go_program "$TRAEFIK/cmd/traefik" -X "$TRAEFIK/pkg/version.Version=${VERSION#v}"
 }
