@@ -26,6 +26,7 @@ basic_peers() {
   peer kubectl "$KUBERNETES_VERSION" kubernetes_program
   peer metallb-controller "$METALLB_VERSION" module_program go.universe.tf/metallb ./controller
   peer metallb-crds "$METALLB_VERSION" module_folder go.universe.tf/metallb config/crd/bases
+  peer metallb-manifests "$METALLB_VERSION" metallb_manifests
   peer gateway-api "$GATEWAY_API_VERSION" module_folders sigs.k8s.io/gateway-api config/crd/{standard,experimental}
   peer dnsendpoint "$EXTERNAL_DNS_VERSION" module_folder sigs.k8s.io/external-dns config/crd/standard
   peer external-dns "$EXTERNAL_DNS_VERSION" module_program sigs.k8s.io/external-dns .
@@ -58,4 +59,11 @@ RELAY_VERSION=v$(cat "$RELAY_SOURCE/go.mod" "$RELAY_SOURCE/main.go" | sha256sum 
 
 go_relay() {
   cd "$RELAY_SOURCE" && go_program .
+}
+
+# MetalLB's own manifest, as users apply it.
+metallb_manifests() {
+  local source
+  source=$(module_path go.universe.tf/metallb Dir) && [ -n "$source" ] && mkdir "$GOBIN/$PEER" &&
+    install -m 644 "$source/config/manifests/metallb-native.yaml" "$GOBIN/$PEER/native.yaml"
 }

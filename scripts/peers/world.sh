@@ -19,7 +19,6 @@ WORLD_DEBIAN=(docker-registry:docker-registry openssh-server:sshd openssh-client
 
 world_peers() {
   optional metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
-  optional metallb-manifests "$METALLB_VERSION" metallb_manifests
   ingress_peers
   other_versions
 }
@@ -49,13 +48,6 @@ other_versions() {
     config/crd/{standard,experimental}
   optional external-dns-new "$EXTERNAL_DNS_NEW_VERSION" module_program "$external_dns" .
   optional dnsendpoint-new "$EXTERNAL_DNS_NEW_VERSION" module_folder "$external_dns" config/crd/standard
-}
-
-# Its own manifest, as users apply it.
-metallb_manifests() {
-  local source
-  source=$(module_path go.universe.tf/metallb Dir) && [ -n "$source" ] && mkdir "$GOBIN/$PEER" &&
-    install -m 644 "$source/config/manifests/metallb-native.yaml" "$GOBIN/$PEER/native.yaml"
 }
 
 TRAEFIK=github.com/traefik/traefik/v3
