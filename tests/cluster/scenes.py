@@ -138,6 +138,7 @@ WITH_METALLB: Final[Sequence[Callable[[Stage], None]]] = (
     policy_of_ip_mode_takes_it_away,
     router_on_the_way_has_the_fault,
     ip_mode_harms_there,
+    fault_is_there,
     apply_installs,
     decision_has_evidence,
     cure_works,

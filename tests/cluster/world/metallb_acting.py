@@ -78,8 +78,7 @@ def client_of(stage: Stage, text: str) -> str:
     """The client's address in nginx's last line with this text."""
     line = seen_by_nginx(stage, text)
     stage.say(f"nginx: {line}")
-    # HAProxy listens in both families with one socket, and writes an address of IPv4 so.
-    return line.split()[0].removeprefix("::ffff:")
+    return line.split()[0]
 
 
 def until_visitors(stage: Stage) -> None:

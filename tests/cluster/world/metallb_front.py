@@ -70,6 +70,15 @@ def stop_front(stage: Stage) -> None:
     """End it, with its network."""
     if BALANCER in stage.node.processes:
         stage.node.kill(BALANCER)
+        # The kernel removes a network some time after its last process.
+        stage.eventually("the end of its device", lambda: not has_port(stage), seconds=60)
+
+
+def has_port(stage: Stage) -> bool:
+    """Whether its end is still on the link."""
+    words = ["nsenter", f"--target={stage.cluster.link.pid}", "--net", program("ip"), "link", "show"]
+    listed = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    return f" {BALANCER}-port@" in listed
 
 
 def format_interception(at: Addresses) -> str:
