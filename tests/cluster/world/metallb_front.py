@@ -15,7 +15,7 @@ from tests.cluster.addresses import Addresses
 from tests.cluster.nodes.configs import UPLINK
 from tests.cluster.stage import Stage
 from tests.cluster.steps.balancer import BALANCER, CONTROLLER, SPACE, format_haproxy
-from tests.cluster.steps.outside import Outside, inside, start_outside
+from tests.cluster.steps.outside import Outside, configure, inside, pid_of, start_outside
 from tests.cluster.world.metallb import parse_neighbours
 from tests.kit.programs import program
 
@@ -58,6 +58,10 @@ def start_front(stage: Stage, front: Front) -> None:
     at = stage.at
     own = [(at, one) for one in (at.balancer, at.visitor, *([at.public] if front.owns_public else ()))]
     start_outside(stage, Outside(BALANCER, own), program("haproxy"), "-db", "-f", str(config))
+    if at.family == 6:  # the family
+        # Otherwise the proxy's own connections may have the visitors' address, and be intercepted.
+        deprecated = f"addr change {at.visitor}/{at.length} dev {BALANCER} preferred_lft 0"
+        configure(pid_of(stage, BALANCER), deprecated)
     for node in stage.nodes:
         # Its device is a new one; an announcement of its addresses would have this effect.
         node.run(program("ip"), "neigh", "flush", "dev", UPLINK)
