@@ -80,6 +80,7 @@ def down_relay_costs_nothing(stage: Stage) -> None:
 
     said = under_load(stage, "http", "http://plain.example.org/", act=act)
     stage.expect("results of requests to the other class", saw=set(said), wanted={"ok"})
+    stage.everywhere("app.example.org", relay)
     stage.eventually("the page", lambda: stage.curl("https://app.example.org/")[0] == 0, seconds=60)
 
 

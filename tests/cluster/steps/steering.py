@@ -113,11 +113,7 @@ def until_let_go(stage: Stage) -> None:
     """Wait until the cluster's DNS answers the public address everywhere, and a while longer."""
     lasted = stage.eventually("nginx is let go", lambda: not is_steered(stage), seconds=LONGEST)
     stage.say(f"nginx is let go after {lasted:.1f} s: {decisions(stage)['nginx']['evidence'][-1]}")
-    answered = stage.eventually(
-        "the public address from every CoreDNS",
-        lambda: all(stage.dig(HOST) == [stage.at.public] for _ in range(20)),
-        seconds=60,
-    )
+    answered = stage.everywhere(HOST, stage.at.public)
     stage.say(f"and every CoreDNS answers the public address {answered:.1f} s later")
     # The load goes on at the public address.
     time.sleep(3)
@@ -126,10 +122,7 @@ def until_let_go(stage: Stage) -> None:
 def back(stage: Stage) -> None:
     """Wait until the class is steered, and pods have its page, whichever CoreDNS they ask."""
     until_steered(stage)
-    relay = stage.relay_address()
-    lasted = stage.eventually(
-        "the relay's address from every CoreDNS", lambda: all(stage.dig(HOST) == [relay] for _ in range(20)), seconds=60
-    )
+    lasted = stage.everywhere(HOST, stage.relay_address())
     stage.say(f"every CoreDNS has the relay's address {lasted:.1f} s later")
     until_page(stage)
 
