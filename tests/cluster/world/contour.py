@@ -85,6 +85,8 @@ def contour_is_upgraded(stage: Stage) -> None:
 
 def expect_fault(stage: Stage) -> None:
     """A pod is served by none of the protocols."""
+    # Until kube-proxy has the address, pods reach the load balancer.
+    stage.eventually("the short circuit", lambda: speak(stage, "HTTP/1.1")[0] != 0, seconds=60)
     for protocol in SPOKEN:
         status, said = speak(stage, protocol)
         stage.say(f"{protocol}: {said}")
