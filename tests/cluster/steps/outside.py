@@ -17,6 +17,9 @@ from tests.cluster.stage import Stage
 
 __all__ = ["Outside", "configure", "inside", "pid_of", "start_outside"]
 
+# A server cannot listen on an address that its network gets later, and a health check would fail at first.
+_WHEN_IT_HAS_ITS_ADDRESS = 'until ip addr | grep -q " $1/"; do sleep 0.1; done; shift; exec "$@"'
+
 
 @dataclass(frozen=True)
 class Outside:
@@ -31,14 +34,14 @@ class Outside:
 def start_outside(stage: Stage, one: Outside, *command: str) -> None:
     """Start a program in a network of its own, and attach it to the link."""
     # Without a name as from `ip netns add`, whose mounts would keep the networks of ended pods alive.
-    program_there = subprocess.Popen(stage.node.inside("unshare", "--net", *elsewhere(*command)))
+    waiting = ["sh", "-c", _WHEN_IT_HAS_ITS_ADDRESS, "sh", one.addresses[-1][1], *command]
+    program_there = subprocess.Popen(stage.node.inside("unshare", "--net", *elsewhere(*waiting)))
     stage.node.processes[one.name] = program_there
     stage.eventually(
         "a network outside", lambda: network_of(pid_of(stage, one.name)) not in {"", network_of(stage.node.pid)}
     )
     there = pid_of(stage, one.name)
     stage.cluster.link.attach(there, one.name, port=f"{one.name}-port")
-    # A server may listen on an address that its device gets only now.
     add_addresses(there, one.name, one.addresses)
 
 

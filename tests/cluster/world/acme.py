@@ -102,12 +102,10 @@ def start_authority(stage: Stage) -> None:
     config: dict[str, Any] = {**listening, **pair, "httpPort": 80, "tlsPort": 443, "profiles": _VALID}
     (folder / "pebble.json").write_text(json.dumps({"pebble": config}), encoding="utf-8")
     dns = f"{at.in_url(at.node(1))}:53"
-    # It starts before its network has the address.
-    wait = 'until ip addr | grep -q "$1"; do sleep 0.1; done; shift; exec "$@"'
     pebble = [program("pebble"), "-config", str(folder / "pebble.json"), "-dnsserver", dns]
     settings = ["env", "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0"]
     one = Outside(AUTHORITY, [(at, at.authority) for at in stage.cluster.at])
-    start_outside(stage, one, "sh", "-c", wait, "sh", at.authority, *settings, *pebble)
+    start_outside(stage, one, *settings, *pebble)
 
 
 def authority_roots(stage: Stage) -> Path:
