@@ -13,9 +13,14 @@ SKIPPER_VERSION=v0.27.41
 ENVOY_GATEWAY_VERSION=v1.9.1
 # The next minor version needs modules that are not published.
 TRAEFIK_VERSION=v3.6.12
+# Its agent needs clang 18.1 or later.
+CILIUM_NEW_VERSION=v1.20.2
 
-# A registry to pull images from, and a Git server over SSH.
-WORLD_DEBIAN=(docker-registry:docker-registry openssh-server:sshd openssh-client:ssh git:git)
+# A registry to pull images from, a Git server over SSH, and what the newer Cilium's agent runs.
+WORLD_DEBIAN=(
+  docker-registry:docker-registry openssh-server:sshd openssh-client:ssh git:git
+  clang-19:clang-19 bpftool:bpftool
+)
 
 world_peers() {
   optional metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
@@ -48,6 +53,15 @@ other_versions() {
     config/crd/{standard,experimental}
   optional external-dns-new "$EXTERNAL_DNS_NEW_VERSION" module_program "$external_dns" .
   optional dnsendpoint-new "$EXTERNAL_DNS_NEW_VERSION" module_folder "$external_dns" config/crd/standard
+  cilium_new_peers
+}
+
+cilium_new_peers() {
+  local cilium=github.com/cilium/cilium
+  optional cilium-new-bpf "$CILIUM_NEW_VERSION" module_folder "$cilium" bpf
+  optional cilium-new-crds "$CILIUM_NEW_VERSION" module_folder "$cilium" pkg/k8s/apis/cilium.io/client/crds
+  optional cilium-new-cni "$CILIUM_NEW_VERSION" cilium_new_program ./plugins/cilium-cni
+  optional cilium-new-agent "$CILIUM_NEW_VERSION" cilium_new_program ./daemon
 }
 
 TRAEFIK=github.com/traefik/traefik/v3
