@@ -1,7 +1,7 @@
 """Contour and Envoy, from Contour's own manifests: the fault, the cure, every protocol, an upgrade under load.
 
 The law: as in scenes.py. Nothing of Contour is configured but what its owner would: the flag that demands the header,
-and the images' names. https://projectcontour.io/docs/1.33/config/
+the delay of a drain, and the images' names. https://projectcontour.io/docs/1.33/config/
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ SPOKEN: Final = {
     "WebSocket": ("ws", f"https://{PAGES}/ws"),
 }
 """The command and URL for each protocol."""
+_LISTENERS: Final = ("envoy-service-http", "envoy-service-https", "stats", "health", "http")
+"""Of Contour's flags, those with an address to listen on, besides the one in its manifests."""
 
 
 def contour_is_there(stage: Stage) -> None:
@@ -110,12 +112,23 @@ def kustomization(stage: Stage) -> Path:
     folder = stage.folder / NAME
     # kustomize reads no file outside of its folder.
     shutil.copytree(program("contour-crds"), folder, dirs_exist_ok=True)
-    flag = [{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--use-proxy-protocol"}]
+    args = "/spec/template/spec/containers/0/args"
+    flags = [{"op": "add", "path": f"{args}/-", "value": "--use-proxy-protocol"}]
+    if stage.at.record == "AAAA":
+        # Its manifests listen on addresses of IPv4 alone.
+        flags += [{"op": "replace", "path": f"{args}/2", "value": "--xds-address=::"}]
+        flags += [{"op": "add", "path": f"{args}/-", "value": f"--{one}-address=::"} for one in _LISTENERS]
+    # By default Envoy ends before the first node or load balancer knows that it leaves.
+    command = "/spec/template/spec/containers/0/lifecycle/preStop/exec/command/-"
+    drain = [{"op": "add", "path": command, "value": "--drain-delay=10s"}]
     document = {
         "kind": "Kustomization",
         "resources": sorted(one.name for one in folder.glob("0*.yaml")),
         "images": [{"name": ENVOY.name.partition(":")[0], "newTag": ENVOY.name.partition(":")[2]}],
-        "patches": [{"target": {"kind": "Deployment", "name": "contour"}, "patch": json.dumps(flag)}],
+        "patches": [
+            {"target": {"kind": "Deployment", "name": "contour"}, "patch": json.dumps(flags)},
+            {"target": {"kind": "DaemonSet", "name": "envoy"}, "patch": json.dumps(drain)},
+        ],
     }
     (folder / "kustomization.yaml").write_text(json.dumps(document), encoding="utf-8")
     return folder
