@@ -1,7 +1,7 @@
 """Steps of the scene: a whole load balancer address for a pod, in both directions.
 
 The law: as in scenes.py. The outside is a separate network with one route in, to the load balancer's address, so a
-packet that still has the pod's address gets no answer there. That route leads to any node, whichever the pod is on.
+packet that still has the pod's address gets no answer there. That route leads to the pod's node, and once to another.
 """
 
 from __future__ import annotations
@@ -84,14 +84,19 @@ SERVICE: Final[dict[str, Any]] = {
         "annotations": {"networking.cozystack.io/wholeIP": "true"},
     },
     # A Service must have a port; the annotation extends it to all ports.
-    "spec": {"type": "LoadBalancer", "selector": {"app": "machine"}, "ports": [{"port": 65535}]},
+    "spec": {
+        "type": "LoadBalancer",
+        "externalTrafficPolicy": "Local",
+        "selector": {"app": "machine"},
+        "ports": [{"port": 65535}],
+    },
 }
 
 
 def address_is_the_pods(stage: Stage) -> None:
     """The component wholeip: an address reaches a pod, whose own traffic has that address; probes still work."""
     make_outside(stage)
-    stage.apply(POD)
+    stage.apply({**POD, "spec": {**POD["spec"], "nodeSelector": {"kubernetes.io/hostname": home(stage).name}}})
     stage.apply(SERVICE)
     status = {"status": {"loadBalancer": {"ingress": [{"ip": stage.at.whole, "ipMode": "VIP"}]}}}
     stage.kubectl("patch", "service", "machine", "--subresource=status", "--type=merge", "-p", json.dumps(status))
@@ -151,12 +156,18 @@ def kustomization(stage: Stage) -> Path:
 def make_outside(stage: Stage) -> None:
     """A network with a server in it, a link to the node, and a route to the load balancer's address."""
     start_outside(stage, Outside(WORLD, [(stage.at, stage.at.outside)]), sys.executable, "-c", ANSWER, str(PORT))
-    enter_by(stage, 1)
+    enter_by(stage, home(stage))
 
 
-def enter_by(stage: Stage, number: int) -> None:
+def home(stage: Stage) -> Node:
+    """The pod's node, to which a balancer sends its address: the Service's externalTrafficPolicy is Local."""
+    return stage.nodes[-1]
+
+
+def enter_by(stage: Stage, node: Node) -> None:
     """The node to which the outside sends what is for the load balancer's address."""
-    add_routes(pid_of(stage, WORLD), [(f"{stage.at.whole}/{stage.at.host_length}", stage.at.node(number))])
+    there = stage.at.node(node.place.number)
+    add_routes(pid_of(stage, WORLD), [(f"{stage.at.whole}/{stage.at.host_length}", there)])
 
 
 def expect_all_ways(stage: Stage) -> None:
@@ -169,10 +180,13 @@ def expect_all_ways(stage: Stage) -> None:
         f"client to pod {pod}": from_pod(stage, "client", pod),
     }
     stage.expect("the addresses seen", saw=list(saw.values()), wanted=[whole, client, client])
-    for node in reversed(stage.nodes):
-        enter_by(stage, node.place.number)
+    for node in stage.nodes:
+        enter_by(stage, node)
         saw[f"outside to {whole} by {node.name}"] = seen = from_outside(stage)
-        stage.expect(f"the address seen, by {node.name}", saw=seen, wanted=outside)
+        # Another node hides the client, so that the reply comes back through it.
+        wanted = outside if node is home(stage) else stage.at.node(node.place.number)
+        stage.expect(f"the address seen, by {node.name}", saw=seen, wanted=wanted)
+    enter_by(stage, home(stage))
     for node in stage.nodes:
         saw[f"{node.name} to pod {pod}"] = expect_own(node, pod)
     stage.say("\n".join(f"{way}: seen as {who}" for way, who in saw.items()))
