@@ -56,7 +56,8 @@ class ServiceShares:
     def faults(self) -> Mapping[str, str]:
         """For each namespace that names too many Services, the first that is not followed, and why."""
         found: dict[str, str] = {}
-        for name, wanted in self._wanted.items():
+        # Sorted: two namespaces may name the same Service, and the last one's reason stays.
+        for name, wanted in sorted(self._wanted.items()):
             left = [key for key in wanted if key not in self._chosen]
             if left:
                 more = f", nor are {len(left) - 1} others" if len(left) > 1 else ""

@@ -309,7 +309,7 @@ def test_a_service_with_a_fault_takes_nothing_from_the_others(spaces: Spaces, tm
 
 def test_where_open_files_are_few_some_routes_open_and_the_others_are_faults(spaces: Spaces, tmp_path: Path) -> None:
     spaces.put_pods("a", FIRST)
-    ports = range(20_600, 20_620)
+    ports = free_ports(20)
     most = routes_within(64)
     with (
         pods(tmp_path, count=1),

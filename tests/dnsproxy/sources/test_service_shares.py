@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dnsproxy.dns.names import Reach
@@ -92,6 +92,13 @@ CLAIMS = st.lists(
 )
 
 
+TWO_NAME_IT = [
+    ("b.org", [claim("x", "a", "service:a/1"), claim("x", "a", "service:a/2"), claim("x", "c", "service:a/1")]),
+    ("a.org", [claim("x", "b", "service:a/1"), claim("x", "b", "service:a/2")]),
+]
+
+
+@example(TWO_NAME_IT)
 @given(st.lists(st.tuples(st.sampled_from(["a.org", "b.org", "c.org", "d.org"]), CLAIMS), max_size=20))
 def test_choice_depends_only_on_the_claims(changes: list[tuple[str, list[Claim]]]) -> None:
     """And no trace is left of what no claim names."""
