@@ -20,6 +20,9 @@ from typing import Final
 import msgspec
 
 from tests.cluster.matrix import Combination, load_matrix
+from tests.cluster.nodes import node
+from tests.cluster.nodes.cluster import TOOLS
+from tests.cluster.world import images
 from tests.deploy.image import PROJECT
 from tests.kit.programs import peers_cache
 
@@ -29,6 +32,7 @@ LONGEST: Final = 3600.0
 _COULD_NOT: Final = 3
 _VERSION: Final = re.compile(r"(?P<name>.+)-v(?P<version>\d+\.[\d.]+)(-.*)?")
 """A folder of the cache; our own programs have no dotted version."""
+_PLAYED_WITH: Final = frozenset({*node.PROGRAMS, *TOOLS, *images.PROGRAMS})
 _STEP: Final = re.compile(rb"^\d+\. (?P<sentence>.+)$", re.MULTILINE)
 
 
@@ -102,9 +106,9 @@ def keep(name: str, found: Note) -> None:
 
 
 def versions() -> dict[str, str]:
-    """The newest built version of each program that others wrote."""
+    """The newest built version of each program of others that `make cluster-test` plays with."""
     found = (_VERSION.fullmatch(one.name) for one in sorted(peers_cache().glob("*-v*")))
-    return {one["name"]: one["version"] for one in found if one is not None}
+    return {one["name"]: one["version"] for one in found if one is not None and one["name"] in _PLAYED_WITH}
 
 
 if __name__ == "__main__":
