@@ -52,11 +52,12 @@ Outside the cluster nothing is dialled. A pod without any rights can do that par
 
 \b
 RBAC rights, for the whole cluster: list services, endpointslices, nodes, namespaces, deployments, daemonsets,
-ingresses, ingressclasses and the kinds of the Gateway API; get services and configmaps, felixconfigurations of
-Calico, mutatingadmissionpolicies and mutatingadmissionpolicybindings switchback-ip-mode; in dnsproxy's namespace get
-pods/proxy, for the age of the table. deploy/components/doctor has these rights and a pod that uses them. The doctor
-names each missing right, and takes nothing for absent that it could not read. The file has names, addresses, networks
-of pods, annotations of load balancers and settings about the PROXY protocol; no token, no Secret, no key.
+ingresses, ingressclasses, the kinds of the Gateway API and clienttrafficpolicies of Envoy Gateway; get services and
+configmaps, felixconfigurations of Calico, mutatingadmissionpolicies and mutatingadmissionpolicybindings
+switchback-ip-mode; in dnsproxy's namespace get pods/proxy, for the age of the table. deploy/components/doctor has these
+rights and a pod that uses them. The doctor names each missing right, and takes nothing for absent that it could not
+read. The file has names, addresses, networks of pods, annotations of load balancers and settings about the PROXY
+protocol; no token, no Secret, no key.
 """
 
 

@@ -91,6 +91,7 @@ list endpointslices in switchback
 get configmaps coredns in kube-system
 get configmaps any in default
 get felixconfigurations default
+list clienttrafficpolicies
 get mutatingadmissionpolicies switchback-ip-mode
 get mutatingadmissionpolicybindings switchback-ip-mode
 get pods/proxy any in switchback

@@ -36,6 +36,7 @@ _GROUPS: Final = {
     "cronjobs": "/apis/batch/v1",
     "mutatingadmissionpolicies": "/apis/admissionregistration.k8s.io/v1",
     "mutatingadmissionpolicybindings": "/apis/admissionregistration.k8s.io/v1",
+    "clienttrafficpolicies": "/apis/gateway.envoyproxy.io/v1alpha1",
     "felixconfigurations": "/apis/crd.projectcalico.org/v1",
     "xlistenersets": "/apis/gateway.networking.x-k8s.io/v1alpha1",
     "gatewayclasses": "/apis/gateway.networking.k8s.io/v1",

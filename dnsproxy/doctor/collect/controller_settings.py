@@ -21,6 +21,8 @@ CONFIG_MAP_KEYS: Final = ("use-proxy-protocol", "proxy-real-ip-cidr", "proxy-pro
 ENTRY_POINTS: Final = "entrypoints"
 WITH_HEADER: Final = "entrypoints-with-proxy-protocol"
 TRUSTED: Final = "trusted-ips"
+SKIPPER: Final = "skipper"
+SKIPPER_FLAGS: Final = ("enable-proxy-protocol", "proxy-allow-cidrs", "proxy-deny-cidrs", "proxy-skip-cidrs")
 CONTOUR_FLAG: Final = "use-proxy-protocol"
 TRAEFIK_FILES: Final = ("/etc/traefik/traefik.yaml", "/etc/traefik/traefik.yml", "/etc/traefik/traefik.toml")
 _IMAGES: Final = {
@@ -31,6 +33,7 @@ _IMAGES: Final = {
     "nginx/nginx-ingress": "nginx-ingress",
     "nginx-ic/nginx-plus-ingress": "nginx-ingress",
     "projectcontour/contour": "contour",
+    "skipper": SKIPPER,
     "traefik": "traefik",
     "mirrored-library-traefik": "traefik",
 }
@@ -90,6 +93,12 @@ def settings_of_traefik(container: Container, text: str | None = None) -> dict[s
         return _summarize(_flatten(_parse_file(text)))
     pairs = tuple(_pairs(words_of(container)))
     return _summarize(pairs or tuple(_variables(container)))
+
+
+def settings_of_skipper(container: Container) -> dict[str, str]:
+    """The flags of skipper about the header."""
+    found = dict(_pairs(words_of(container)))
+    return {flag: found[flag] for flag in SKIPPER_FLAGS if flag in found}
 
 
 def _pairs(words: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.collect.structs import ControlledClass
 from dnsproxy.doctor.facts.model import BalancerAddress, Class, Host, Port, Service
 from dnsproxy.doctor.judge.ip_mode_policy import ANNOTATION
-from dnsproxy.doctor.judge.paths import CONTROLLERS, GATEWAY_LABELS, NAME_LABELS
+from dnsproxy.doctor.judge.paths import CONTROLLERS, GATEWAY_LABELS, NAME_LABELS, OWNING_NAMESPACE
 from dnsproxy.doctor.judge.providers import ANNOTATION_MARKS
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim
@@ -124,7 +124,7 @@ def make_service(raw: RawService) -> Service:
             for point in (status.ingress or () if status else ())
         ),
         annotations={key: value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)},
-        labels={key: labels[key] for key in (*NAME_LABELS, *GATEWAY_LABELS) if key in labels},
+        labels={key: labels[key] for key in (*NAME_LABELS, *GATEWAY_LABELS, OWNING_NAMESPACE) if key in labels},
         load_balancer_class=(spec.load_balancer_class if spec else "") or "",
         external_ips=(spec.external_ips if spec else ()) or (),
         external_traffic_policy=(spec.external_traffic_policy if spec else "") or "",

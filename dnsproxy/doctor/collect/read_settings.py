@@ -14,12 +14,15 @@ from msgspec.structs import replace
 
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.cluster_dns.volumes import Backing, Mount, mount_above
+from dnsproxy.doctor.collect.client_traffic_policies import read_policies, with_policies
 from dnsproxy.doctor.collect.controller_settings import (
     CONFIG_MAP_KEYS,
     CONTOUR_FLAG,
+    SKIPPER,
     TRAEFIK_FILES,
     config_map_of,
     program_of,
+    settings_of_skipper,
     settings_of_traefik,
     traefik_file_of,
     words_of,
@@ -82,7 +85,8 @@ async def read_settings(
     wanted = tuple(dict.fromkeys(name for one in found for name in _wanted(one)))
     data = await read_each(lambda one: reader.config_map(*one), wanted)
     maps = dict(zip(wanted, data, strict=True))
-    return tuple(_with_settings(one, maps) for one in found)
+    policies = await read_policies(reader, (one.service for one in found))
+    return tuple(with_policies(_with_settings(one, maps), policies) for one in found)
 
 
 def _namespace(service: Service) -> str:
@@ -128,6 +132,9 @@ def _with_settings(one: _Controlled, maps: ConfigMaps) -> Service:
         return service
     if one.program == "traefik":
         return _with_traefik(service, one.workload, container, maps)
+    if one.program == SKIPPER:
+        origin = f"workload {one.namespace}/{one.workload.metadata.name}"
+        return _sourced(service, settings_of_skipper(container), origin)
     named = config_map_of(words_of(container), one.namespace)
     data = maps.get(named) if named is not None else None
     if named is not None and data is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.cures import mend, target_line
+from dnsproxy.doctor.judge.declared_header import trusts_by_source
 from dnsproxy.doctor.judge.failing_ways import controller_evidence
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_annotations import Sends
@@ -36,6 +37,9 @@ def judge_header(controller: Controller, *, served: bool, needed: bool = True) -
         text = "the controller's Service accepts connections and answers none, with and without the PROXY header"
         yield _of_header(controller, "controller-silent", down, text, (mend(controller),))
     elif controller.header_mode is HeaderMode.REJECTS and controller.sends is Sends.YES and not seen:
+        # The load balancer may be among the trusted sources, and the prober is not.
+        if trusts_by_source(controller.path.service):
+            return
         text = f"{said}, but the controller rejects it: all clients get 400"
         yield _of_header(controller, "header-unwanted", Severity.PROBLEM, text, (_accept_header(controller),))
     elif controller.header_mode is HeaderMode.REQUIRES and controller.sends is Sends.NO and not served:

@@ -23,6 +23,13 @@ open is UNKNOWN. All sources were read on 2026-11-22:
   docs/configuration/listeners/listener_filters/proxy_protocol.
 - Contour, `--use-proxy-protocol` (projectcontour/contour cmd/contour/serve.go, 000ee1d5c60e): "for all listeners", by
   the same filter. Without the flag, a ContourConfiguration may still turn it on.
+- Envoy Gateway, `proxyProtocol` of a ClientTrafficPolicy (envoyproxy/gateway api/v1alpha1/clienttrafficpolicy_types.go,
+  v1.9.1): the same filter, which requires the header unless `optional` is true. Without it, an EnvoyPatchPolicy may
+  still turn it on.
+- skipper, `-enable-proxy-protocol` with `-proxy-allow-cidrs`, `-proxy-deny-cidrs` and `-proxy-skip-cidrs`
+  (zalando/skipper proxylistener/proxylistener.go, v0.27.41 with pires/go-proxyproto v0.15.0): USE for allowed sources,
+  REJECT for others, SKIP for skipped ones. Each takes connections without a header; REJECT refuses a header, and SKIP
+  hands it to HTTP. Without the flag a file may still turn it on.
 """
 
 from __future__ import annotations
@@ -48,6 +55,13 @@ def declared(service: Service, facts: Facts) -> HeaderMode:
     """The mode by the controller's own settings, for a controller that could not be dialled."""
     read = _BY_PROGRAM.get(service.program, _by_value)
     return read(service, facts)
+
+
+def trusts_by_source(service: Service) -> bool:
+    """Whether its settings take the header from some sources alone: a refusal of ours says nothing about others."""
+    key = {"skipper": "proxy-allow-cidrs", "kubernetes-ingress": _KEY, "": _KEY}.get(service.program, "")
+    networks = parse_networks(service.settings.get(key, "").split(","))
+    return bool(networks) and all(network.prefixlen for network in networks)
 
 
 def _use_switch(service: Service, _: Facts) -> HeaderMode:
@@ -90,10 +104,9 @@ def _haproxy(service: Service, facts: Facts) -> HeaderMode:
     if not any(network.version in families for network in networks):
         return HeaderMode.REJECTS
     # A source that is not known may be in the networks or not.
-    pods = [network for network in parse_networks(facts.pod_networks) if network.version in families]
-    if {network.version for network in pods} != families:
+    sources = _sources(service, facts)
+    if sources is None:
         return HeaderMode.UNKNOWN
-    sources = [*pods, *(one for one in parse_networks(facts.node_addresses) if one.version in families)]
     if all(_is_inside(source, networks) for source in sources):
         return HeaderMode.REQUIRES
     return HeaderMode.UNKNOWN if any(map(_overlaps(networks), sources)) else HeaderMode.REJECTS
@@ -128,6 +141,35 @@ def _traefik(service: Service, _: Facts) -> HeaderMode:
     if on == meant:
         return HeaderMode.ACCEPTS
     return HeaderMode.UNKNOWN if on else HeaderMode.REJECTS
+
+
+def _envoy_gateway(service: Service, _: Facts) -> HeaderMode:
+    modes = {"required": HeaderMode.REQUIRES, "optional": HeaderMode.ACCEPTS}
+    return modes.get(service.settings.get(_KEY, ""), HeaderMode.UNKNOWN)
+
+
+def _skipper(service: Service, facts: Facts) -> HeaderMode:
+    """ACCEPTS if the header of all sources of pods is used, REJECTS if that of none is."""
+    sources = _sources(service, facts)
+    if service.settings.get("enable-proxy-protocol", "").strip() not in _TRUE or sources is None:
+        return HeaderMode.UNKNOWN
+    allowed, denied, skipped = (
+        parse_networks(service.settings.get(f"proxy-{kind}-cidrs", "").split(",")) for kind in ("allow", "deny", "skip")
+    )
+    if not any(map(_overlaps(allowed), sources)):
+        return HeaderMode.REJECTS
+    excepted = any(map(_overlaps([*denied, *skipped]), sources))
+    every = all(_is_inside(one, allowed) for one in sources) and not excepted
+    return HeaderMode.ACCEPTS if every else HeaderMode.UNKNOWN
+
+
+def _sources(service: Service, facts: Facts) -> list[Network] | None:
+    """The sources that pods have: their own and the nodes'; None if those of pods are not known."""
+    families = _families(service)
+    pods = [network for network in parse_networks(facts.pod_networks) if network.version in families]
+    if {network.version for network in pods} != families:
+        return None
+    return [*pods, *(one for one in parse_networks(facts.node_addresses) if one.version in families)]
 
 
 def _listed(text: str) -> set[str]:
@@ -165,4 +207,6 @@ _BY_PROGRAM: Final[Mapping[str, Callable[[Service, Facts], HeaderMode]]] = {
     "traefik": _traefik,
     "cilium": _cilium,
     "contour": _contour,
+    "envoy-gateway": _envoy_gateway,
+    "skipper": _skipper,
 }

@@ -17,10 +17,22 @@ _SWITCHES: Final[Mapping[str, tuple[str, str]]] = {
     _COMMON: ('`use-proxy-protocol: "true"` in its ConfigMap', '`use-proxy-protocol: "false"` in its ConfigMap'),
     "haproxy-ingress": ('`use-proxy-protocol: "true"` in its ConfigMap', "no `use-proxy-protocol` in its ConfigMap"),
     "nginx-ingress": ('`proxy-protocol: "True"` in its ConfigMap', "no `proxy-protocol` in its ConfigMap"),
+    "envoy-gateway": (
+        "`proxyProtocol: {}` in a ClientTrafficPolicy of the Gateway",
+        "no `proxyProtocol` in the Gateway's ClientTrafficPolicy, or `optional: true` in it",
+    ),
+    "skipper": (
+        "the flags `-enable-proxy-protocol` and `-proxy-allow-cidrs=NETWORKS`",
+        "no `-enable-proxy-protocol`",
+    ),
+    "traefik": (
+        "`proxyProtocol.trustedIPs` of the entry point",
+        "no `proxyProtocol` of the entry point",
+    ),
     "contour": ("the flag `--use-proxy-protocol` of `contour serve`", "no `--use-proxy-protocol` for `contour serve`"),
 }
 """On and off, by program."""
-_ABOUT_HEADER: Final = "proxy-protocol"
+_ABOUT_HEADER: Final = ("proxy-protocol", "proxy-allow-cidrs", "proxy-deny-cidrs", "proxy-skip-cidrs")
 
 
 def turn_on(service: Service) -> str:
@@ -36,7 +48,7 @@ def turn_off(service: Service) -> str:
 def format_settings(service: Service) -> Iterator[str]:
     """A line for each setting about the header that was read, with its place."""
     for key, value in sorted(service.settings.items()):
-        if _ABOUT_HEADER in key:
+        if any(part in key for part in _ABOUT_HEADER):
             yield f"{key} is {value!r}, according to {service.settings_from}"
 
 

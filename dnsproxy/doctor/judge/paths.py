@@ -21,6 +21,7 @@ _NEAR: Final = 3
 _CUTOFF: Final = 0.6
 _LABEL: Final = "switchback-doctor"
 
+ENVOY_GATEWAY: Final = "envoy-gateway"
 CONTROLLERS: Final[Mapping[str, tuple[str, ...]]] = {
     "k8s.io/ingress-nginx": ("ingress-nginx",),
     "nginx.org/ingress-controller": ("nginx-ingress",),
@@ -32,11 +33,15 @@ CONTROLLERS: Final[Mapping[str, tuple[str, ...]]] = {
     "istio.io/": ("istio-ingressgateway", "istio-ingress", "gateway"),
     "cilium.io/": ("cilium",),
     "io.cilium/": ("cilium",),
-    "gateway.envoyproxy.io/": ("envoy", "gateway"),
+    "gateway.envoyproxy.io/": (ENVOY_GATEWAY, "envoy", "gateway"),
+    "zalando.org/skipper": ("skipper",),
 }
 """From a prefix of a class's `spec.controller` to the `app.kubernetes.io/name` (or `app`) labels of its Services."""
 NAME_LABELS: Final = ("app.kubernetes.io/name", "app")
-GATEWAY_LABELS: Final = ("gateway.networking.k8s.io/gateway-name", "gateway.envoyproxy.io/owning-gateway-name")
+OWNING_GATEWAY: Final = "gateway.envoyproxy.io/owning-gateway-name"
+OWNING_NAMESPACE: Final = "gateway.envoyproxy.io/owning-gateway-namespace"
+"""Of a Gateway's Envoys, which are in the namespace of Envoy Gateway."""
+GATEWAY_LABELS: Final = ("gateway.networking.k8s.io/gateway-name", OWNING_GATEWAY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.doctor.collect.controller_settings import config_map_of, program_of, settings_of_traefik, traefik_file_of
+from dnsproxy.doctor.collect.controller_settings import (
+    config_map_of,
+    program_of,
+    settings_of_skipper,
+    settings_of_traefik,
+    traefik_file_of,
+)
 from sidecar.kubernetes.structs.workload import Container, EnvVar
 from tests.dnsproxy.doctor.making import service
 
@@ -75,6 +81,12 @@ def test_entry_points_of_traefik_are_in_its_variables_if_it_has_no_arguments() -
     assert settings_of_traefik(container("--entrypoints.a.address=:80", **variables)) == facts("a")
 
 
+def test_skippers_flags_about_the_header_have_one_dash_or_two() -> None:
+    words = ("skipper", "-kubernetes", "-enable-proxy-protocol", "--proxy-allow-cidrs=10.0.0.0/8", "-address=:9999")
+    expected = {"enable-proxy-protocol": "true", "proxy-allow-cidrs": "10.0.0.0/8"}
+    assert settings_of_skipper(container(*words)) == expected
+
+
 YAML = "entryPoints:\n  web:\n    address: ':80'\n    proxyProtocol: {trustedIPs: [10.0.0.0/8, 192.0.2.1]}\n  b: {}\n"
 TOML = '[entryPoints.web]\naddress = ":80"\n[entryPoints.web.proxyProtocol]\ninsecure = true\n'
 
@@ -126,6 +138,13 @@ def test_traefik_looks_for_one_named_file_or_in_etc(one: Container, expected: An
         ("private-registry.nginx.com/nginx-ic/nginx-plus-ingress:5.0.0", [], "", "nginx-ingress"),
         ("docker.io/haproxytech/kubernetes-ingress:3.1", [], "", "kubernetes-ingress"),
         ("quay.io/jcmoraisjr/haproxy-ingress:v0.14", [], "", "haproxy-ingress"),
+        ("registry.opensource.zalan.do/teapot/skipper:v0.27.41", [], "", "skipper"),
+        (
+            "docker.io/envoyproxy/envoy:v1.40.0",
+            ["gateway.envoyproxy.io/gatewayclass-controller"],
+            "envoy",
+            "envoy-gateway",
+        ),
         ("localhost:5000/traefik", [], "", "traefik"),
         ("rancher/mirrored-library-traefik:3.3.6", [], "", "traefik"),
         ("traefik:v3.7", ["k8s.io/ingress-nginx"], "ingress-nginx", "traefik"),

@@ -47,6 +47,13 @@ async def read(objects: Mapping[str, Any]) -> tuple[Service, Api]:
     return next(one for one in seen.services if one.key == "web/ingress"), api
 
 
+async def test_skippers_flags_are_at_its_own_workload() -> None:
+    flags = ("-enable-proxy-protocol", "-proxy-allow-cidrs=198.51.100.0/24")
+    one, _ = await read({DEPLOYMENTS: [controller(*flags, image="teapot/skipper:v0.27.41")]})
+    expected = {"enable-proxy-protocol": "true", "proxy-allow-cidrs": "198.51.100.0/24"}
+    assert (one.program, one.settings, one.settings_from) == ("skipper", expected, "workload web/ingress")
+
+
 @pytest.mark.parametrize(
     ("found", "expected", "origin"),
     [

@@ -110,6 +110,22 @@ def test_a_state_has_its_findings_and_its_status(seen: Facts, wrong: set[str], s
     assert diagnosis.status == status
 
 
+@pytest.mark.parametrize(
+    ("program", "settings"),
+    [
+        ("skipper", {"enable-proxy-protocol": "true", "proxy-allow-cidrs": "198.51.100.0/24"}),
+        ("kubernetes-ingress", {"proxy-protocol": "198.51.100.0/24"}),
+    ],
+)
+def test_a_refused_header_is_no_fault_if_the_load_balancer_may_be_trusted(
+    program: str, settings: dict[str, str]
+) -> None:
+    trusting = service(HETZNER_ON, program=program, settings=settings, settings_from="workload edge/controller")
+    diagnosis = judge(seen_at(trusting, REJECTS, *SERVED))
+    assert bad(diagnosis) == set()
+    assert diagnosis.status == ExitStatus.DONE
+
+
 def test_an_answered_connection_overrides_what_was_derived() -> None:
     diagnosis = judge(seen_at(service(HETZNER_ON, **DECLARED), REQUIRES, *SERVED))
     assert "reached" in ids(diagnosis)

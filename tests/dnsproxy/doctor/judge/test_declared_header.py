@@ -15,6 +15,8 @@ from tests.dnsproxy.doctor.making import facts, service
 M = HeaderMode
 USE = "use-proxy-protocol"
 KEY = "proxy-protocol"
+ON = "enable-proxy-protocol"
+ALLOWED = "proxy-allow-cidrs"
 ALL = "entrypoints"
 WITH = "entrypoints-with-proxy-protocol"
 PODS = ("10.244.0.0/16",)
@@ -54,6 +56,21 @@ def mode_of(settings: Mapping[str, str], *, source: str = READ, **fields: Any) -
         pytest.param("contour", {USE: "true"}, M.REQUIRES, id="contour on"),
         pytest.param("contour", {USE: "false"}, M.UNKNOWN, id="contour off, maybe on elsewhere"),
         pytest.param("contour", {}, M.UNKNOWN, id="contour absent"),
+        pytest.param("envoy-gateway", {KEY: "required"}, M.REQUIRES, id="envoy-gateway on"),
+        pytest.param("envoy-gateway", {KEY: "optional"}, M.ACCEPTS, id="envoy-gateway optional"),
+        pytest.param("envoy-gateway", {}, M.UNKNOWN, id="envoy-gateway, maybe on elsewhere"),
+        pytest.param("skipper", {}, M.UNKNOWN, id="skipper, maybe on elsewhere"),
+        pytest.param("skipper", {ON: "false"}, M.UNKNOWN, id="skipper off, maybe on elsewhere"),
+        pytest.param("skipper", {ON: "true"}, M.REJECTS, id="skipper for nobody"),
+        pytest.param("skipper", {ON: "true", ALLOWED: "0.0.0.0/0,::/0"}, M.ACCEPTS, id="skipper for everybody"),
+        pytest.param("skipper", {ON: "true", ALLOWED: "198.51.100.0/24"}, M.REJECTS, id="skipper for others"),
+        pytest.param("skipper", {ON: "true", ALLOWED: "10.244.0.0/16"}, M.UNKNOWN, id="skipper for pods, not nodes"),
+        pytest.param(
+            "skipper",
+            {ON: "true", ALLOWED: "0.0.0.0/0", "proxy-deny-cidrs": "10.244.1.0/24"},
+            M.UNKNOWN,
+            id="skipper but",
+        ),
         pytest.param("kubernetes-ingress", {}, M.REJECTS, id="haproxy absent"),
         pytest.param("kubernetes-ingress", {KEY: ""}, M.REJECTS, id="haproxy empty"),
         pytest.param("kubernetes-ingress", {KEY: "garbage"}, M.REJECTS, id="haproxy without a valid network"),

@@ -16,6 +16,9 @@ NGINX_OFF = '`use-proxy-protocol: "false"`'
     [
         ("contour", "contour: the flag `--use-proxy-protocol`", "contour: no `--use-proxy-protocol`"),
         ("ingress-nginx", f"ingress-nginx: {NGINX_ON}", f"ingress-nginx: {NGINX_OFF}"),
+        ("envoy-gateway", "envoy-gateway: `proxyProtocol: {}`", "envoy-gateway: no `proxyProtocol`"),
+        ("skipper", "skipper: the flags `-enable-proxy-protocol`", "skipper: no `-enable-proxy-protocol`"),
+        ("traefik", "traefik: `proxyProtocol.trustedIPs`", "traefik: no `proxyProtocol`"),
         ("nginx-ingress", 'nginx-ingress: `proxy-protocol: "True"`', "nginx-ingress: no `proxy-protocol`"),
         ("", f"ingress-nginx: {NGINX_ON}", f"ingress-nginx: {NGINX_OFF}"),
         ("unheard-of", f"ingress-nginx: {NGINX_ON}", f"ingress-nginx: {NGINX_OFF}"),
