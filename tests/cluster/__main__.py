@@ -14,13 +14,12 @@ from pathlib import Path
 from tests.cluster.nodes.cluster import missing, running_cluster
 from tests.cluster.nodes.configs import MODES, NFTABLES
 from tests.cluster.nodes.images import save_images
-from tests.cluster.nodes.node import Node, NodeFailed
+from tests.cluster.nodes.node import NodeFailed
 from tests.cluster.plan import BRIDGE, CNIS, COREDNS, FAMILIES, WHOLE, Plan
 from tests.cluster.scenes import SCENES, needed_by, steps_of
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.world.images import save_world
 from tests.deploy.image import forget_unnamed
-from tests.kit.programs import program
 
 
 def main() -> int:
@@ -87,7 +86,8 @@ def play(folder: Path, plan: Plan, *, last: str | None, keep: bool) -> int:
     heading(f"Start {plan.nodes} node{'s' if plan.nodes > 1 else ''}")
     with running_cluster(folder, plan) as cluster:
         for node in cluster.nodes.values():
-            load_images(node, images)
+            for archive in images.values():
+                node.import_image(archive)
         stage = Stage(cluster, folder)
         try:
             return play_steps(stage, last=last)
@@ -125,13 +125,6 @@ def show_state(stage: Stage) -> None:
         stage.say(stage.node.kubectl(*events, check=False).stdout[-2500:])
     logs = ("logs", "-n", "switchback", "-l", "app.kubernetes.io/part-of=switchback", "--prefix", "--tail=12")
     stage.say(stage.node.kubectl(*logs, check=False).stdout[-5000:])
-
-
-def load_images(node: Node, images: dict[str, Path]) -> None:
-    """Import the archives into a node's containerd."""
-    for path in images.values():
-        ctr = [program("ctr"), f"--address={node.folder}/containerd.sock", "--namespace=k8s.io"]
-        node.run(*ctr, "images", "import", str(path))
 
 
 def heading(text: str) -> None:

@@ -70,6 +70,11 @@ class Node:
             raise NodeFailed(f"{' '.join(words)}: {done.stdout}{done.stderr}")
         return done
 
+    def import_image(self, archive: Path) -> None:
+        """Give its containerd an image, as a registry would."""
+        ctr = [program("ctr"), f"--address={self.folder}/containerd.sock", "--namespace=k8s.io"]
+        self.run(*ctr, "images", "import", str(archive))
+
     def start(self, name: str) -> None:
         """Start one of the node's programs."""
         command = self.commands()[name]

@@ -85,7 +85,7 @@ def local_policy_of_a_target_loses_nobody(stage: Stage) -> None:
 
 
 def node_dies(stage: Stage) -> None:
-    """A node dies hard: a living CoreDNS loses no lookup, requests fail no longer than those of any other Service."""
+    """A node dies hard: a living CoreDNS loses no lookup; failed requests are counted beside another Service's."""
     stage.kubectl("apply", "-f", "-", given=manifest(stage, "each.yaml"))
     stage.rolled_out("daemonset/each", namespace=SPACE)
     expect_spread(stage)

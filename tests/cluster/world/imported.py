@@ -17,5 +17,4 @@ def bring_image(stage: Stage, name: str, of: str) -> None:
     make_image(name, base="scratch", files={Path(program(of)): f"/{of}"}, entrypoint=[f"/{of}"])
     archive = save(name, stage.folder / f"{of}.tar")
     for node in stage.nodes:
-        ctr = [program("ctr"), f"--address={node.folder}/containerd.sock", "--namespace=k8s.io"]
-        node.run(*ctr, "images", "import", str(archive))
+        node.import_image(archive)
