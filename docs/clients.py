@@ -6,9 +6,11 @@ The law: pure, except that it reads that file.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+
+from docs.tables import format_table
 
 _FILE: Final = Path(__file__).with_name("clients.json")
 _THROUGH_COREDNS: Final = "through CoreDNS"
@@ -34,7 +36,7 @@ def format_clients() -> str:
         [client, recorded["versions"][client], *(cells[case] for case in COLUMNS)]
         for client, cells in recorded[_THROUGH_COREDNS].items()
     )
-    return _table(head, rows)
+    return format_table(head, rows)
 
 
 def format_clients_without_coredns() -> str:
@@ -46,14 +48,9 @@ def format_clients_without_coredns() -> str:
         for case, outcome in recorded[_DIRECT][client].items()
         if outcome != through[case]
     )
-    return _table(["client", "case", _THROUGH_COREDNS, _DIRECT], rows)
+    return format_table(["client", "case", _THROUGH_COREDNS, _DIRECT], rows)
 
 
 def _read() -> Mapping[str, Mapping[str, Any]]:
     recorded: Mapping[str, Mapping[str, Any]] = json.loads(_FILE.read_text(encoding="utf-8"))
     return recorded
-
-
-def _table(head: list[str], rows: Iterator[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

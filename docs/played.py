@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+from docs.tables import format_table
 
 _PLAYED: Final = Path(__file__).with_name("played.json")
 _MATRIX: Final = Path(__file__).parent.parent / "tests" / "cluster" / "matrix.toml"
@@ -23,23 +24,19 @@ def format_combinations() -> str:
     for one in tomllib.loads(_MATRIX.read_text(encoding="utf-8"))["combination"]:
         last = notes.get(one["name"], {"date": "", "result": "not played yet", "seconds": ""})
         rows.append([one["name"], _PLACES[one["where"]], last["date"], last["result"], str(last["seconds"])])
-    return _table(["combination", "played by", "last", "result", "seconds"], rows)
+    return format_table(["combination", "played by", "last", "result", "seconds"], rows)
 
 
 def format_programs() -> str:
     """The versions of the programs that others wrote, in the last run."""
-    return _table(["program", "version"], [[name, version] for name, version in _read()["programs"].items()])
+    return format_table(["program", "version"], [[name, version] for name, version in _read()["programs"].items()])
 
 
 def format_absent() -> str:
     """What cannot be had, and why."""
     rows = tomllib.loads(_MATRIX.read_text(encoding="utf-8"))["absent"]
-    return _table(["program", "why it is not played"], [[one["program"], one["reason"]] for one in rows])
+    return format_table(["program", "why it is not played"], [[one["program"], one["reason"]] for one in rows])
 
 
 def _read() -> Any:
     return json.loads(_PLAYED.read_text(encoding="utf-8"))
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
