@@ -15,7 +15,7 @@ from tests.cluster.nodes.cluster import missing, running_cluster
 from tests.cluster.nodes.configs import MODES, NFTABLES
 from tests.cluster.nodes.images import save_images
 from tests.cluster.nodes.node import NodeFailed
-from tests.cluster.plan import BRIDGE, CNIS, COREDNS, FAMILIES, WHOLE, Plan
+from tests.cluster.plan import BRIDGE, CNIS, COREDNS, FAMILIES, WHOLE, Plan, make_plan
 from tests.cluster.scenes import SCENES, needed_by, steps_of
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.world.images import save_world
@@ -62,14 +62,13 @@ def parse(words: list[str]) -> argparse.Namespace:
 
 def plan_of(options: argparse.Namespace) -> Plan:
     """The combination to play."""
-    is_bridge = options.cni == BRIDGE
-    return Plan(
-        families=FAMILIES[options.families],
-        nodes=options.nodes if is_bridge else 1,
+    return make_plan(
+        families=options.families,
+        nodes=options.nodes,
         mode=options.mode,
         cni=options.cni,
         scene=options.scene,
-        world=is_bridge and not options.alone and options.scene == WHOLE,
+        world=not options.alone,
         kubernetes=options.kubernetes,
         coredns=options.coredns,
     )

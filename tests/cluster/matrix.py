@@ -12,7 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from tests.cluster.nodes.configs import NFTABLES
-from tests.cluster.plan import BRIDGE, COREDNS, FAMILIES, WHOLE, Plan
+from tests.cluster.plan import BRIDGE, COREDNS, WHOLE, Plan, make_plan
 
 FILE: Final = Path(__file__).with_name("matrix.toml")
 
@@ -40,15 +40,13 @@ class Combination(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def plan(self) -> Plan:
-        """What it is played on. Cilium has one node and no world."""
-        is_bridge = self.cni == BRIDGE
-        return Plan(
-            families=FAMILIES[self.families],
-            nodes=self.nodes if is_bridge else 1,
+        """What it is played on."""
+        return make_plan(
+            families=self.families,
+            nodes=self.nodes,
             mode=self.mode,
             cni=self.cni,
             scene=self.scene,
-            world=is_bridge and self.scene == WHOLE,
             kubernetes=self.kubernetes,
             coredns=self.coredns,
         )

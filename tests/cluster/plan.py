@@ -51,3 +51,20 @@ class Plan:
     def has_mutating_policies(self) -> bool:
         """Whether the API server has MutatingAdmissionPolicy in its stable version: Kubernetes 1.36."""
         return not self.kubernetes or tuple(map(int, self.kubernetes.removeprefix("v").split("."))) >= _MUTATING
+
+
+def make_plan(
+    *, families: str, nodes: int, mode: str, cni: str, scene: str, kubernetes: str, coredns: str, world: bool = True
+) -> Plan:
+    """By the words of a command line or of the matrix. Cilium has one node; only the whole scene has the world."""
+    is_bridge = cni == BRIDGE
+    return Plan(
+        families=FAMILIES[families],
+        nodes=nodes if is_bridge else 1,
+        mode=mode,
+        cni=cni,
+        scene=scene,
+        world=world and is_bridge and scene == WHOLE,
+        kubernetes=kubernetes,
+        coredns=coredns,
+    )
