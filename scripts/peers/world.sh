@@ -32,6 +32,7 @@ ingress_peers() {
   local skipper=github.com/zalando/skipper envoy_gateway=github.com/envoyproxy/gateway
   optional skipper "$SKIPPER_VERSION" module_program "$skipper" ./cmd/skipper -X "main.version=$SKIPPER_VERSION"
   optional skipper-crds "$SKIPPER_VERSION" module_folder "$skipper" dataclients/kubernetes/deploy/apply
+  optional skipper-manifests "$SKIPPER_VERSION" module_folder "$skipper" docs/kubernetes/deploy/deployment
   optional envoy-gateway "$ENVOY_GATEWAY_VERSION" module_program "$envoy_gateway" ./cmd/envoy-gateway \
     -X "$envoy_gateway/internal/cmd/version.envoyGatewayVersion=$ENVOY_GATEWAY_VERSION"
   # Its resource definitions, and the Gateway API's of the same release

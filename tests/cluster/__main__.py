@@ -18,7 +18,7 @@ from tests.cluster.nodes.node import NodeFailed
 from tests.cluster.plan import BRIDGE, CNIS, COREDNS, FAMILIES, WHOLE, Plan, make_plan
 from tests.cluster.scenes import SCENES, needed_by, steps_of
 from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.world.images import save_world
+from tests.cluster.world.images import images_of, save_world
 from tests.deploy.image import forget_unnamed
 
 
@@ -79,8 +79,7 @@ def play(folder: Path, plan: Plan, *, last: str | None, keep: bool) -> int:
     heading("Build the images")
     (folder / "images").mkdir()
     images = save_images(folder / "images", coredns=plan.coredns)
-    if plan.world:
-        images |= save_world(folder / "images")
+    images |= save_world(folder / "images", images_of(plan))
     forget_unnamed()
     heading(f"Start {plan.nodes} node{'s' if plan.nodes > 1 else ''}")
     with running_cluster(folder, plan) as cluster:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 Family = Literal[4, 6]
-WORLD: Final = ("contour",)
+WORLD: Final = ("contour", "traefik", "skipper", "gateway")
 """The world's controllers; the hosts of each are below NAME.example.org."""
 _FIRST_OF_WORLD: Final = 110
 

@@ -22,6 +22,8 @@ WHOLE: Final = "whole"
 """The default scene."""
 METALLB: Final = "metallb"
 """MetalLB gives the addresses."""
+CONTROLLERS: Final = "controllers"
+"""Every controller of the world side by side."""
 
 COREDNS: Final = "coredns"
 _MUTATING: Final = (1, 36)

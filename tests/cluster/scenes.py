@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tests.cluster.plan import CILIUM_ALONE, METALLB, WHOLE, Plan
+from tests.cluster.plan import CILIUM_ALONE, CONTROLLERS, METALLB, WHOLE, Plan
 from tests.cluster.stage import Stage
 from tests.cluster.steps.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
 from tests.cluster.steps.git_ssh import git_and_its_page_work, git_works_and_its_page_does_not
@@ -61,7 +61,15 @@ from tests.cluster.world.acme import (
     new_ingress_gets_one,
 )
 from tests.cluster.world.contour import contour_is_cured, contour_is_there, contour_is_upgraded
-from tests.cluster.world.images import PROGRAMS
+from tests.cluster.world.envoy_gateway import (
+    gateway_demands_it_again,
+    gateway_is_cured,
+    gateway_is_there,
+    gateway_is_upgraded,
+    gateway_refuses_the_header,
+    gateway_takes_both,
+)
+from tests.cluster.world.images import programs_of
 from tests.cluster.world.metallb_cures import address_changes, removal_leaves_metallb_alone, speaker_dies
 from tests.cluster.world.metallb_steps import (
     address_of_a_balancer_outside_has_the_fault,
@@ -71,6 +79,19 @@ from tests.cluster.world.metallb_steps import (
     policy_of_ip_mode_takes_it_away,
     proxy_with_its_own_address_is_no_fault,
     router_on_the_way_has_the_fault,
+)
+from tests.cluster.world.removing import removal_leaves_controllers_alone
+from tests.cluster.world.skipper import (
+    skipper_is_left_alone,
+    skipper_is_upgraded,
+    skipper_takes_both,
+    skipper_takes_no_header,
+)
+from tests.cluster.world.traefik import (
+    traefik_is_left_alone,
+    traefik_is_upgraded,
+    traefik_refuses_the_header,
+    traefik_takes_both,
 )
 
 STEPS: Final[Sequence[Callable[[Stage], None]]] = (
@@ -148,7 +169,34 @@ WITH_METALLB: Final[Sequence[Callable[[Stage], None]]] = (
     removal_leaves_metallb_alone,
 )
 """The steps with MetalLB, which gives the addresses."""
-SCENES: Final[Mapping[str, Sequence[Callable[[Stage], None]]]] = {WHOLE: STEPS, METALLB: WITH_METALLB}
+WITH_CONTROLLERS: Final[Sequence[Callable[[Stage], None]]] = (
+    cluster_is_there,
+    contour_is_there,
+    gateway_is_there,
+    traefik_takes_both,
+    skipper_takes_both,
+    apply_installs,
+    contour_is_cured,
+    gateway_is_cured,
+    traefik_is_left_alone,
+    skipper_is_left_alone,
+    contour_is_upgraded,
+    gateway_is_upgraded,
+    traefik_is_upgraded,
+    skipper_is_upgraded,
+    gateway_takes_both,
+    gateway_refuses_the_header,
+    gateway_demands_it_again,
+    traefik_refuses_the_header,
+    skipper_takes_no_header,
+    removal_leaves_controllers_alone,
+)
+"""The steps with every controller of the world: demanding, taking both, and refusing."""
+SCENES: Final[Mapping[str, Sequence[Callable[[Stage], None]]]] = {
+    WHOLE: STEPS,
+    METALLB: WITH_METALLB,
+    CONTROLLERS: WITH_CONTROLLERS,
+}
 _OF_TWO_NODES: Final = frozenset({every_way_leads_to_the_page, drain_costs_nothing, node_dies})
 _OF_WORLD: Final = frozenset(
     {
@@ -178,4 +226,4 @@ def needed_by(plan: Plan) -> Sequence[str]:
     """The peers of the world that its steps need."""
     if plan.scene == METALLB:
         return metallb.PROGRAMS
-    return PROGRAMS if plan.world else ()
+    return programs_of(plan)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.nodes.cluster import missing
-from tests.cluster.world.images import PROGRAMS
+from tests.cluster.plan import Plan
+from tests.cluster.world.images import programs_of
 from tests.conftest import refuse
 from tests.deploy.image import PROJECT
 
@@ -24,7 +25,7 @@ def test_everything_works_from_the_installation_to_the_removal(tmp_path: Path) -
         pytest.skip("it takes minutes: run `make cluster-test`; CI runs it too (REQUIRE_PEERS=1)")
     if os.geteuid() != 0:
         refuse("a node needs root")
-    if absent := missing(more=PROGRAMS):
+    if absent := missing(more=programs_of(Plan())):
         refuse(f"missing: {', '.join(absent)} (`make cluster-peers` builds them)")
     log = tmp_path / "scene.log"
     with log.open("wb") as said:

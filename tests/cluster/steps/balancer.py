@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from tests.cluster.nodes.link import add_routes
@@ -35,12 +35,18 @@ def addresses(stage: Stage) -> dict[str, str]:
     return {CONTROLLER: stage.at.public, PASSED: stage.at.passed}
 
 
-def format_haproxy(node_ports: Mapping[int, int], nodes: Sequence[str], *, header: str = "send-proxy") -> str:
-    """HAProxy's configuration: each port with its node port on each node; a node that refuses is not asked again."""
+def format_haproxy(
+    node_ports: Mapping[int, int], nodes: Sequence[str], *, header: str = "send-proxy", plain: Collection[int] = ()
+) -> str:
+    """HAProxy's configuration: each port with its node port on each node; a node that refuses is not asked again.
+
+    `plain`: the ports without the header.
+    """
     listeners = []
     for port, node_port in node_ports.items():
+        sent = "" if port in plain else f" {header} check-send-proxy"
         servers = [
-            f"  server node{number} {node}:{node_port} {header} check check-send-proxy inter 1s fall 2\n"
+            f"  server node{number} {node}:{node_port}{sent} check inter 1s fall 2\n"
             for number, node in enumerate(nodes, 1)
         ]
         listeners.append(f"listen port{port}\n  bind :{port}\n  bind :::{port} v6only\n{''.join(servers)}")

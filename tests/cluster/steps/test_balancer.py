@@ -23,9 +23,16 @@ def test_a_port_goes_to_its_node_port_with_the_header(port: int, node_port: int)
     assert [f"{node}:{node_port} send-proxy " in listener for node in NODES] == [True, True]
 
 
+def test_a_plain_port_has_no_header() -> None:
+    config = format_haproxy({80: 30080, 443: 30443}, NODES, plain=[80])
+    plain = [line for line in config.splitlines() if ":30080" in line]
+    assert [line.split()[3:] for line in plain] == [["check", "inter", "1s", "fall", "2"]] * len(NODES)
+    assert config.count(" send-proxy check-send-proxy check ") == len(NODES)
+
+
 @pytest.mark.peer("haproxy")
 def test_haproxy_accepts_it(tmp_path: Path) -> None:
     config = tmp_path / "haproxy.cfg"
-    config.write_text(CONFIG)
+    config.write_text(format_haproxy({80: 30080, 443: 30443}, NODES, plain=[80]))
     done = subprocess.run([program("haproxy"), "-c", "-f", str(config)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -16,7 +16,8 @@ from tests.cluster.acting import manifest, restart
 from tests.cluster.stage import Stage
 from tests.cluster.steps.outside import Outside, inside, start_outside
 from tests.cluster.steps.steering import until_steered
-from tests.cluster.world.contour import MANIFESTS, NAME
+from tests.cluster.world.contour import CONTOUR
+from tests.cluster.world.controller import MANIFESTS
 from tests.kit.programs import program
 
 AUTHORITY: Final = "pebble"
@@ -50,7 +51,7 @@ def issuance_fails(stage: Stage) -> None:
 
 def certificate_is_issued(stage: Stage) -> None:
     """With Switchback the certificate that waited is ready within 30 s, with no further step."""
-    until_steered(stage, NAME)
+    until_steered(stage, CONTOUR.subject)
     lasted = stage.eventually("the certificate", lambda: is_ready(stage, "shop"), seconds=GOAL)
     stage.say(f"the certificate is ready {lasted:.0f} s after the class is steered")
 
