@@ -22,7 +22,7 @@ import msgspec
 from tests.cluster.matrix import Combination, load_matrix
 from tests.cluster.nodes import node
 from tests.cluster.nodes.cluster import TOOLS
-from tests.cluster.world import images
+from tests.cluster.scenes import needed_by
 from tests.deploy.image import PROJECT
 from tests.kit.programs import peers_cache
 
@@ -32,7 +32,6 @@ LONGEST: Final = 3600.0
 _COULD_NOT: Final = 3
 _VERSION: Final = re.compile(r"(?P<name>.+)-v(?P<version>\d+\.[\d.]+)(-.*)?")
 """A folder of the cache; our own programs have no dotted version."""
-_PLAYED_WITH: Final = frozenset({*node.PROGRAMS, *TOOLS, *images.PROGRAMS})
 _STEP: Final = re.compile(rb"^\d+\. (?P<sentence>.+)$", re.MULTILINE)
 
 
@@ -106,9 +105,10 @@ def keep(name: str, found: Note) -> None:
 
 
 def versions() -> dict[str, str]:
-    """The newest built version of each program of others that `make cluster-test` plays with."""
+    """The newest built version of each program of others that a combination plays with."""
+    played = {*node.PROGRAMS, *TOOLS}.union(*(needed_by(one.plan) for one in load_matrix().combination))
     found = (_VERSION.fullmatch(one.name) for one in sorted(peers_cache().glob("*-v*")))
-    return {one["name"]: one["version"] for one in found if one is not None and one["name"] in _PLAYED_WITH}
+    return {one["name"]: one["version"] for one in found if one is not None and one["name"] in played}
 
 
 if __name__ == "__main__":
