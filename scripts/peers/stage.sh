@@ -1,10 +1,16 @@
 # shellcheck shell=bash
-# The world's programs that `make cluster-test` plays: a controller, certificates, and a backend for every protocol.
+# The world's programs that `make cluster-test` plays: a controller, certificates, and a backend for every protocol. The
+# manifests of controllers that only `make world-test` plays are here too, as `make test` reads them.
 
 CONTOUR_VERSION=v1.33.8
 ENVOY_VERSION=v1.40.0
 CERT_MANAGER_VERSION=v1.21.2
 PEBBLE_VERSION=v2.10.1
+SKIPPER_VERSION=v0.27.41
+# The next minor version needs modules that are not published.
+TRAEFIK_VERSION=v3.6.12
+SKIPPER=github.com/zalando/skipper
+TRAEFIK=github.com/traefik/traefik/v3
 
 stage_peers() {
   local contour=github.com/projectcontour/contour pebble=github.com/letsencrypt/pebble/v2
@@ -17,6 +23,9 @@ stage_peers() {
   peer cert-manager-crds "$CERT_MANAGER_VERSION" module_folder github.com/cert-manager/cert-manager deploy/crds
   peer pebble "$PEBBLE_VERSION" module_program "$pebble" ./cmd/pebble -X "main.version=$PEBBLE_VERSION"
   peer speaker "$SPEAKER_BUILD" speaker
+  peer skipper-manifests "$SKIPPER_VERSION" module_folder "$SKIPPER" docs/kubernetes/deploy/deployment
+  peer traefik-crds "$TRAEFIK_VERSION" module_folders "$TRAEFIK" \
+    docs/content/reference/dynamic-configuration/kubernetes-{crd-definition-v1,crd-rbac,gateway-rbac}.yml
 }
 
 # Programs of ours: their versions include a hash of their source, and one build is kept.

@@ -9,10 +9,7 @@ KUBERNETES_OLD_VERSION=v1.34.4
 # Newer than those of `make test`. Both need Go 1.27, or a go command that may fetch it (GOTOOLCHAIN=auto).
 GATEWAY_API_NEW_VERSION=v1.7.0
 EXTERNAL_DNS_NEW_VERSION=v0.23.0
-SKIPPER_VERSION=v0.27.41
 ENVOY_GATEWAY_VERSION=v1.9.1
-# The next minor version needs modules that are not published.
-TRAEFIK_VERSION=v3.6.12
 # Its agent needs clang 18.1 or later.
 CILIUM_NEW_VERSION=v1.20.2
 
@@ -29,18 +26,14 @@ world_peers() {
 }
 
 ingress_peers() {
-  local skipper=github.com/zalando/skipper envoy_gateway=github.com/envoyproxy/gateway
-  optional skipper "$SKIPPER_VERSION" module_program "$skipper" ./cmd/skipper -X "main.version=$SKIPPER_VERSION"
-  optional skipper-crds "$SKIPPER_VERSION" module_folder "$skipper" dataclients/kubernetes/deploy/apply
-  optional skipper-manifests "$SKIPPER_VERSION" module_folder "$skipper" docs/kubernetes/deploy/deployment
+  local envoy_gateway=github.com/envoyproxy/gateway
+  optional skipper "$SKIPPER_VERSION" module_program "$SKIPPER" ./cmd/skipper -X "main.version=$SKIPPER_VERSION"
   optional envoy-gateway "$ENVOY_GATEWAY_VERSION" module_program "$envoy_gateway" ./cmd/envoy-gateway \
     -X "$envoy_gateway/internal/cmd/version.envoyGatewayVersion=$ENVOY_GATEWAY_VERSION"
   # Its resource definitions, and the Gateway API's of the same release
   optional envoy-gateway-crds "$ENVOY_GATEWAY_VERSION" module_folder "$envoy_gateway" \
     charts/gateway-helm/charts/crds/crds
   optional traefik "$TRAEFIK_VERSION" traefik
-  optional traefik-crds "$TRAEFIK_VERSION" module_folders "$TRAEFIK" \
-    docs/content/reference/dynamic-configuration/kubernetes-{crd-definition-v1,crd-rbac,gateway-rbac}.yml
 }
 
 # Peers of `make test` and `make cluster-test` in other versions
@@ -64,8 +57,6 @@ cilium_new_peers() {
   optional cilium-new-cni "$CILIUM_NEW_VERSION" cilium_new_program ./plugins/cilium-cni
   optional cilium-new-agent "$CILIUM_NEW_VERSION" cilium_new_program ./daemon
 }
-
-TRAEFIK=github.com/traefik/traefik/v3
 
 # Traefik without its providers for DNS-01 challenges. All lie in one module, which we replace by a changed copy.
 traefik() {
