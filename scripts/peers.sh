@@ -11,7 +11,7 @@
 #   scripts/peers.sh            the peers of `make test`
 #   scripts/peers.sh --cluster  the additional programs for `make cluster-test`: those of a node, and a controller
 #   scripts/peers.sh --cilium   the additional programs for its `--cni cilium` and `--cni cilium-alone`; ten minutes on two processors
-#   scripts/peers.sh --world    the additional programs for `make world-test`: other controllers and versions
+#   scripts/peers.sh --world    the additional programs for `make world-test`: those of --cilium, other controllers and versions
 #   scripts/peers.sh --list     list the existing and the missing peers of all groups; installs nothing
 #
 # SWITCHBACK_PEERS  the cache folder (default: ~/.cache/switchback/peers)
@@ -35,7 +35,7 @@ source "$HERE/peers/world.sh"
 
 list() {
   ACTION=list
-  list_packages "${DEBIAN[@]}" "${CLUSTER_DEBIAN[@]}" "${CILIUM_DEBIAN[@]}" "${WORLD_DEBIAN[@]}"
+  list_packages "${DEBIAN[@]}" "${CLUSTER_DEBIAN[@]}" "${CILIUM_DEBIAN[@]}"
   basic_peers
   cluster_peers
   cilium_peers
@@ -60,7 +60,8 @@ case "${1:-}" in
     cilium_peers
     ;;
   --world)
-    install_packages "${DEBIAN[@]}" "${WORLD_DEBIAN[@]}"
+    install_packages "${DEBIAN[@]}" "${CILIUM_DEBIAN[@]}"
+    cilium_peers
     world_peers
     ;;
   *) say "unknown argument $1 (only --cluster, --cilium, --world, --list)"; exit 2 ;;

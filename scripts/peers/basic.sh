@@ -8,9 +8,11 @@ KUBERNETES_VERSION=v1.36.3
 # Their API servers alone: what older clusters answer to `dnsproxy ip-mode`.
 KUBERNETES_OLDER_VERSIONS=(v1.34.4 v1.35.4)
 METALLB_VERSION=v0.15.2
-GATEWAY_API_VERSION=v1.6.3
-# The last version that Go 1.26 builds. The build takes four minutes, because it includes every provider.
-EXTERNAL_DNS_VERSION=v0.21.0
+GATEWAY_API_VERSION=v1.7.0
+# The build takes four minutes, because it includes every provider.
+EXTERNAL_DNS_VERSION=v0.23.0
+# What these two need; the go command fetches it like a module.
+NEWER_GO=go1.27.0
 GO_PROXYPROTO_VERSION=v0.15.0
 PROMETHEUS_OPERATOR_VERSION=v0.85.0
 KUBE_SCORE_VERSION=v1.20.0
@@ -27,9 +29,10 @@ basic_peers() {
   peer metallb-controller "$METALLB_VERSION" module_program go.universe.tf/metallb ./controller
   peer metallb-crds "$METALLB_VERSION" module_folder go.universe.tf/metallb config/crd/bases
   peer metallb-manifests "$METALLB_VERSION" metallb_manifests
-  peer gateway-api "$GATEWAY_API_VERSION" module_folders sigs.k8s.io/gateway-api config/crd/{standard,experimental}
-  peer dnsendpoint "$EXTERNAL_DNS_VERSION" module_folder sigs.k8s.io/external-dns config/crd/standard
-  peer external-dns "$EXTERNAL_DNS_VERSION" module_program sigs.k8s.io/external-dns .
+  GOTOOLCHAIN=$NEWER_GO peer gateway-api "$GATEWAY_API_VERSION" module_folders sigs.k8s.io/gateway-api \
+    config/crd/{standard,experimental}
+  GOTOOLCHAIN=$NEWER_GO peer dnsendpoint "$EXTERNAL_DNS_VERSION" module_folder sigs.k8s.io/external-dns config/crd/standard
+  GOTOOLCHAIN=$NEWER_GO peer external-dns "$EXTERNAL_DNS_VERSION" module_program sigs.k8s.io/external-dns .
   optional go-proxyproto "$GO_PROXYPROTO_VERSION" go_proxyproto
   peer kube-score "$KUBE_SCORE_VERSION" module_program github.com/zegl/kube-score ./cmd/kube-score
   peer prometheus-operator "$PROMETHEUS_OPERATOR_VERSION" module_folder \

@@ -6,18 +6,7 @@
 COREDNS_NEW_VERSION=v1.15.0
 # A node of an older cluster. Its API server is among KUBERNETES_OLDER_VERSIONS.
 KUBERNETES_OLD_VERSION=v1.34.4
-# Newer than those of `make test`. Both need Go 1.27, or a go command that may fetch it (GOTOOLCHAIN=auto).
-GATEWAY_API_NEW_VERSION=v1.7.0
-EXTERNAL_DNS_NEW_VERSION=v0.23.0
 ENVOY_GATEWAY_VERSION=v1.9.1
-# Its agent needs clang 18.1 or later.
-CILIUM_NEW_VERSION=v1.20.2
-
-# A registry to pull images from, a Git server over SSH, and what the newer Cilium's agent runs.
-WORLD_DEBIAN=(
-  docker-registry:docker-registry openssh-server:sshd openssh-client:ssh git:git
-  clang-19:clang-19 bpftool:bpftool
-)
 
 world_peers() {
   optional metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
@@ -38,24 +27,11 @@ ingress_peers() {
 
 # Peers of `make test` and `make cluster-test` in other versions
 other_versions() {
-  local name external_dns=sigs.k8s.io/external-dns
+  local name
   optional coredns-new "$COREDNS_NEW_VERSION" module_program github.com/coredns/coredns .
   for name in "${CLUSTER_KUBERNETES[@]}"; do
     optional "$name" "$KUBERNETES_OLD_VERSION" kubernetes_program
   done
-  optional gateway-api-new "$GATEWAY_API_NEW_VERSION" module_folders sigs.k8s.io/gateway-api \
-    config/crd/{standard,experimental}
-  optional external-dns-new "$EXTERNAL_DNS_NEW_VERSION" module_program "$external_dns" .
-  optional dnsendpoint-new "$EXTERNAL_DNS_NEW_VERSION" module_folder "$external_dns" config/crd/standard
-  cilium_new_peers
-}
-
-cilium_new_peers() {
-  local cilium=github.com/cilium/cilium
-  optional cilium-new-bpf "$CILIUM_NEW_VERSION" module_folder "$cilium" bpf
-  optional cilium-new-crds "$CILIUM_NEW_VERSION" module_folder "$cilium" pkg/k8s/apis/cilium.io/client/crds
-  optional cilium-new-cni "$CILIUM_NEW_VERSION" cilium_new_program ./plugins/cilium-cni
-  optional cilium-new-agent "$CILIUM_NEW_VERSION" cilium_new_program ./daemon
 }
 
 # Traefik without its providers for DNS-01 challenges. All lie in one module, which we replace by a changed copy.

@@ -12,6 +12,7 @@ from typing import Final
 from tests.cluster.plan import CILIUM_ALONE, CONTROLLERS, METALLB, WHOLE, Plan
 from tests.cluster.stage import Stage
 from tests.cluster.steps.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
+from tests.cluster.steps.families import every_family_is_served, no_family_is_served
 from tests.cluster.steps.git_ssh import git_and_its_page_work, git_works_and_its_page_does_not
 from tests.cluster.steps.installing import (
     apply_installs,
@@ -97,6 +98,7 @@ from tests.cluster.world.traefik import (
 STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     cluster_is_there,
     fault_is_there,
+    no_family_is_served,
     doctor_names_the_fault,
     node_is_cut_off,
     git_works_and_its_page_does_not,
@@ -109,6 +111,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     new_ingress_gets_one,
     decision_has_evidence,
     cure_works,
+    every_family_is_served,
     cure_of_pods_is_none_of_nodes,
     git_and_its_page_work,
     doctor_sees_the_cure,
@@ -197,6 +200,7 @@ SCENES: Final[Mapping[str, Sequence[Callable[[Stage], None]]]] = {
     METALLB: WITH_METALLB,
     CONTROLLERS: WITH_CONTROLLERS,
 }
+_OF_TWO_FAMILIES: Final = frozenset({no_family_is_served, every_family_is_served})
 _OF_TWO_NODES: Final = frozenset({every_way_leads_to_the_page, drain_costs_nothing, node_dies})
 _OF_WORLD: Final = frozenset(
     {
@@ -217,8 +221,13 @@ def steps_of(plan: Plan) -> list[Callable[[Stage], None]]:
         return list(SCENES[plan.scene])
     if plan.cni == CILIUM_ALONE:
         return list(WITHOUT_KUBE_PROXY)
-    left_out = frozenset() if plan.has_mutating_policies else _OF_POLICIES
-    left_out |= (_OF_TWO_NODES if plan.nodes == 1 else frozenset()) | (frozenset() if plan.world else _OF_WORLD)
+    shown = {
+        _OF_POLICIES: plan.has_mutating_policies,
+        _OF_TWO_NODES: plan.nodes > 1,
+        _OF_TWO_FAMILIES: len(plan.families) > 1,
+        _OF_WORLD: plan.world,
+    }
+    left_out = {step for steps, can_be_shown in shown.items() if not can_be_shown for step in steps}
     return [step for step in STEPS if step not in left_out]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -54,6 +54,10 @@ class Stage:
     def at(self) -> Addresses:
         """The addresses of the primary family."""
         return self.cluster.at[0]
+
+    def public(self, **more: str) -> list[dict[str, str]]:
+        """The entries of the load balancer's status: its address in each family."""
+        return [{"ip": at.public, **more} for at in self.cluster.at]
 
     @property
     def edges(self) -> set[str]:
@@ -145,13 +149,13 @@ class Stage:
             spec["ingressClassName"] = ingress_class
         self.apply({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name}, "spec": spec})
 
-    def ingress_status(self, name: str, entry: Mapping[str, str]) -> None:
+    def ingress_status(self, name: str, *entries: Mapping[str, str]) -> None:
         """Write an Ingress's status as its controller does."""
-        self.patch_status("ingress", name, "-n", "default", entry=entry)
+        self.patch_status("ingress", name, "-n", "default", entries=entries)
 
-    def patch_status(self, *words: str, entry: Mapping[str, str]) -> None:
-        """Write the only entry of an object's load balancer status."""
-        status = {"status": {"loadBalancer": {"ingress": [entry]}}}
+    def patch_status(self, *words: str, entries: Sequence[Mapping[str, str]]) -> None:
+        """Write the entries of an object's load balancer status."""
+        status = {"status": {"loadBalancer": {"ingress": entries}}}
         self.kubectl("patch", *words, "--subresource=status", "--type=merge", "-p", json.dumps(status))
 
     def apply(self, manifest: Mapping[str, Any]) -> None:

@@ -55,5 +55,11 @@ def test_a_combination_without_the_world_plays_none_of_its_steps() -> None:
     assert "contour_is_there" in {step.__name__ for step in steps_of(Plan())}
 
 
+def test_two_families_are_looked_at_in_turn() -> None:
+    of_families = {"no_family_is_served", "every_family_is_served"}
+    assert of_families <= {step.__name__ for step in steps_of(Plan(families=(4, 6)))}
+    assert not of_families & {step.__name__ for step in steps_of(Plan())}
+
+
 def test_one_node_plays_no_step_of_two() -> None:
     assert "node_dies" not in {step.__name__ for step in steps_of(Plan(nodes=1))}

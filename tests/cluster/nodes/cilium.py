@@ -1,7 +1,7 @@
 """Cilium as the node's network, instead of the bridge: a CNI that enforces network policies itself.
 
 The law: pods get addresses of the node's range and are routed; kube-proxy stays, so that a load balancer's address is
-short-circuited as before, or the agent replaces it. Pure. https://docs.cilium.io/en/v1.17/cmdref/cilium-agent/
+short-circuited as before, or the agent replaces it. Pure. https://docs.cilium.io/en/v1.20/cmdref/cilium-agent/
 """
 
 from __future__ import annotations
@@ -14,27 +14,16 @@ from tests.cluster.nodes.configs import UPLINK, Place
 
 PROGRAMS: Final = ("cilium-agent", "cilium-cni", "cilium-bpf", "cilium-crds")
 """The programs of `scripts/peers.sh --cilium`."""
-TOOLS: Final = ("clang", "llc", "bpftool")
-"""The agent compiles its programs for the kernel on the node."""
+COMPILER: Final = "clang-19"
+"""The agent compiles its programs for the kernel on the node, by the name `clang`. It needs 18.1 or later."""
+COMPILERS: Final = "cilium-compilers"
+"""The folder in which this name is the compiler."""
 PLUGINS: Final = "cni-bin"
 """The folder of the CNI plugins that containerd runs."""
 LIBRARY: Final = "cilium-lib"
 """The folder with the sources of these programs."""
 CGROUPS: Final = "/run/cilium/cgroupv2"
 """The node's control group, whose processes' connections the agent redirects."""
-_TABLES: Final = ("nat", "mangle", "raw", "filter")
-_MATCHES: Final = ("xt_socket", "xt_TPROXY", "xt_mark", "xt_comment", "xt_set", "ip_set", "nf_conntrack")
-
-
-def modules(release: str) -> dict[str, str]:
-    """Files by path, which tell our build of the agent that the needed features are built into the kernel.
-
-    Not every kernel has /proc/modules, and a kernel without modules cannot load any.
-    """
-    names = ["ip_tables", "ip6_tables", *(f"{ip}table_{of}" for ip in ("ip", "ip6") for of in _TABLES), *_MATCHES]
-    built_in = "".join(f"kernel/net/{name}.ko\n" for name in names)
-    folder = f"/run/modules/{release}"
-    return {"/run/_modules": "", f"{folder}/modules.builtin": built_in, f"{folder}/modules.order": ""}
 
 
 def format_network(folder: str) -> str:
@@ -59,7 +48,8 @@ def agent(place: Place, *, find: Mapping[str, str], alone: bool = False) -> list
     """The agent's command line; alone, it carries connections to Services too."""
     folder, pods = place.folder, place.at[0].pods
     return [
-        *("env", f"K8S_NODE_NAME={place.name}", "CILIUM_K8S_NAMESPACE=kube-system", find["cilium-agent"]),
+        *("env", f"K8S_NODE_NAME={place.name}", "CILIUM_K8S_NAMESPACE=kube-system"),
+        *(f"PATH={folder}/{COMPILERS}:/usr/sbin:/usr/bin:/sbin:/bin", find["cilium-agent"]),
         f"--k8s-kubeconfig-path={folder}/kubeconfig",
         *("--ipam=kubernetes", "--identity-allocation-mode=crd", f"--kube-proxy-replacement={str(alone).lower()}"),
         *("--enable-ipv4=true", "--enable-ipv6=false", "--enable-ipv4-masquerade=false"),

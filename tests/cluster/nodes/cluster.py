@@ -42,6 +42,10 @@ TOOLS: Final = (
     "dig",
     "openssl",
     "dnsendpoint",
+    "docker-registry",
+    "sshd",
+    "ssh",
+    "git",
 )
 _READY: Final[Mapping[str, Callable[[Node], bool]]] = {
     "etcd": lambda node: "ready to serve client requests" in (node.folder / "etcd.log").read_text(),
@@ -136,7 +140,7 @@ def running_cluster(folder: Path, plan: Plan) -> Iterator[Cluster]:
 def missing(cni: str = BRIDGE, *, more: Sequence[str] = ()) -> list[str]:
     """The needed programs that this machine lacks; `more` are those of the world."""
     if cni != BRIDGE:
-        more = (*more, *cilium.PROGRAMS, *cilium.TOOLS)
+        more = (*more, *cilium.PROGRAMS, cilium.COMPILER)
     absent = [name for name in (*PROGRAMS, *TOOLS, *more) if find_program(name) is None]
     if not Path("/usr/lib/cni/bridge").exists():
         absent.append("containernetworking-plugins")

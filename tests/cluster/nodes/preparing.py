@@ -5,7 +5,6 @@ The law: nothing outside of the node's own folder, mounts and network changes.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,11 +67,12 @@ def bring_cilium(node: Node) -> None:
     for source in (Path("/usr/lib/cni/loopback"), Path(program("cilium-cni"))):
         shutil.copy2(source, plugins)
     shutil.copytree(program("cilium-bpf"), node.folder / cilium.LIBRARY / "bpf")
+    compilers = node.folder / cilium.COMPILERS
+    compilers.mkdir()
+    (compilers / "clang").symlink_to(program(cilium.COMPILER))
     (node.folder / "containerd.toml").write_text(format_containerd(str(node.folder), plugins=str(plugins)))
     (node.folder / "cni" / "10-pods.conflist").write_text(cilium.format_network(str(node.folder)))
     node.run("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")
     # In the machine's group it would redirect the connections of other programs.
     node.run("mkdir", "-p", cilium.CGROUPS)
     node.run("mount", "--bind", str(unified_group(node.place.cgroup)), cilium.CGROUPS)
-    for place, text in cilium.modules(os.uname().release).items():
-        node.run("sh", "-c", f"mkdir -p {Path(place).parent} && printf %s '{text}' > {place}")

@@ -42,7 +42,6 @@ def test_containerd_runs_its_plugin_and_no_other() -> None:
     assert [one["type"] for one in plugins] == ["cilium-cni"]
 
 
-def test_modules_are_said_where_its_build_looks_for_them() -> None:
-    files = cilium.modules("6.1.0")
-    assert files["/run/_modules"] == ""
-    assert "kernel/net/iptable_nat.ko\n" in files["/run/modules/6.1.0/modules.builtin"]
+def test_its_agent_finds_the_compiler_before_another_of_that_name() -> None:
+    (path,) = (word for word in COMMANDS["cilium-agent"] if word.startswith("PATH="))
+    assert path.split(":")[0] == f"PATH=/folder/{cilium.COMPILERS}"

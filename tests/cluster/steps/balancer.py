@@ -26,13 +26,20 @@ _SERVICE: Final[Mapping[str, Any]] = {
     "kind": "Service",
     # As MetalLB marks it, whose balancers pass through.
     "metadata": {"name": PASSED, "namespace": SPACE, "annotations": {"metallb.io/ip-allocated-from-pool": "any"}},
-    "spec": {"type": "LoadBalancer", "selector": {"app": "plain"}, "ports": [{"name": "http", "port": 80}]},
+    "spec": {
+        "type": "LoadBalancer",
+        "ipFamilyPolicy": "PreferDualStack",
+        "selector": {"app": "plain"},
+        "ports": [{"name": "http", "port": 80}],
+    },
 }
 
 
-def addresses(stage: Stage) -> dict[str, str]:
-    """The addresses of Services of type LoadBalancer."""
-    return {CONTROLLER: stage.at.public, PASSED: stage.at.passed}
+def entries(stage: Stage, service: str) -> list[dict[str, str]]:
+    """What the provider writes into the status of a Service of type LoadBalancer."""
+    if service == CONTROLLER:
+        return stage.public(ipMode="VIP")
+    return [{"ip": at.passed, "ipMode": "VIP"} for at in stage.cluster.at]
 
 
 def format_haproxy(
@@ -80,14 +87,15 @@ def stop_balancer(stage: Stage) -> None:
 def write_status(stage: Stage, service: str) -> None:
     """Write a Service's status as its provider does: PUT, with the mode VIP."""
     found = stage.get("service", service, "-n", SPACE)
-    found["status"] = {"loadBalancer": {"ingress": [{"ip": addresses(stage)[service], "ipMode": "VIP"}]}}
+    found["status"] = {"loadBalancer": {"ingress": entries(stage, service)}}
     stage.kubectl("replace", "--subresource=status", "-f", "-", given=json.dumps(found))
 
 
 def mode_of(stage: Stage, service: str) -> str:
-    """The ipMode of its status."""
-    (entry,) = stage.get("service", service, "-n", SPACE)["status"]["loadBalancer"]["ingress"]
-    return str(entry["ipMode"])
+    """The ipMode of its status, the same in each family."""
+    entries = stage.get("service", service, "-n", SPACE)["status"]["loadBalancer"]["ingress"]
+    (mode,) = {str(one["ipMode"]) for one in entries}
+    return mode
 
 
 def visit(stage: Stage, host: str, address: str = "") -> str:

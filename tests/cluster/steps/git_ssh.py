@@ -24,8 +24,8 @@ def git_works_and_its_page_does_not(stage: Stage) -> None:
     """Before: by the forge's public name pods clone and push over SSH, and get no page over HTTPS."""
     stage.kubectl("apply", "-f", "-", given=manifest(stage, "git.yaml"))
     stage.rolled_out("deployment/sshd", namespace=SPACE)
-    stage.patch_status("service", "ssh", "-n", SPACE, entry={"ip": stage.at.public, "ipMode": "VIP"})
-    stage.patch_status("ingress", "web", "-n", SPACE, entry={"ip": stage.at.public})
+    stage.patch_status("service", "ssh", "-n", SPACE, entries=stage.public(ipMode="VIP"))
+    stage.patch_status("ingress", "web", "-n", SPACE, entries=stage.public())
     stage.kubectl("wait", f"pod/{DEVELOPER}", "--for=condition=Ready", "--timeout=120s")
     authorize(stage)
     stage.eventually("Git over SSH", lambda: git(stage, "ls-remote", URL)[0] == 0, seconds=30)

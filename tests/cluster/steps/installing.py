@@ -60,11 +60,11 @@ def cluster_is_there(stage: Stage) -> None:
     stage.rolled_out("deployment/coredns", namespace="kube-system")
     stage.rolled_out("deployment/controller", "deployment/plain", namespace="ingress-nginx")
     balancer = ("service", "ingress-nginx-controller", "-n", "ingress-nginx")
-    stage.patch_status(*balancer, entry={"ip": stage.at.public, "ipMode": "VIP"})
+    stage.patch_status(*balancer, entries=stage.public(ipMode="VIP"))
     stage.kubectl("wait", "pod/client", "--for=condition=Ready", "--timeout=120s")
     stage.ingress("app", "app.example.org")
     # As the controller of a real ingress class does.
-    stage.ingress_status("app", {"ip": stage.at.public})
+    stage.ingress_status("app", *stage.public())
     stage.before["corefile"] = stage.corefile()
     stage.say(stage.kubectl("get", "pods", "-A", "-o", "wide"))
 

@@ -53,6 +53,7 @@ def hosts_file(stage: Stage) -> tuple[str, str]:
 
 
 def records(stage: Stage) -> dict[str, list[str]]:
-    """The input of external-dns: the targets by name."""
+    """The input of external-dns: the targets by name, of the primary family."""
     objects = stage.get("dnsendpoints", "-n", "switchback")["items"]
-    return {row["dnsName"]: row["targets"] for one in objects for row in one["spec"]["endpoints"]}
+    rows = [row for one in objects for row in one["spec"]["endpoints"]]
+    return {row["dnsName"]: row["targets"] for row in rows if row["recordType"] == stage.at.record}

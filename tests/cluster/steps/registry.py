@@ -45,7 +45,7 @@ def node_is_cut_off(stage: Stage) -> None:
     """Before: no node pulls from a registry behind the ingress; its name leads to the load balancer's address."""
     stage.kubectl("apply", "-f", "-", given=manifest(stage, "registry.yaml"))
     stage.rolled_out("deployment/registry", namespace="registry")
-    stage.patch_status("ingress", "registry", "-n", "registry", entry={"ip": stage.at.public})
+    stage.patch_status("ingress", "registry", "-n", "registry", entries=stage.public())
     push(stage)
     stage.before["hosts"] = hosts_file(stage)
     no_node_pulls(stage)

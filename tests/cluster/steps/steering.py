@@ -79,7 +79,7 @@ def second_controller_comes_and_goes(stage: Stage) -> None:
         for one in second_controller():
             stage.apply(one)
         stage.rolled_out("deployment/controller", namespace=SECOND)
-        stage.patch_status("service", "balanced", "-n", SECOND, entry={"ip": stage.at.second})
+        stage.patch_status("service", "balanced", "-n", SECOND, entries=[{"ip": stage.at.second}])
         stage.ingress(SECOND, SECOND_HOST, ingress_class=SECOND)
         stage.ingress_status(SECOND, {"ip": stage.at.second})
         until_steered(stage, SECOND)
@@ -100,12 +100,12 @@ def hostname_is_let_go(stage: Stage) -> None:
     until_page(stage)
 
     def act() -> None:
-        stage.patch_status("service", CONTROLLER, "-n", SPACE, entry={"hostname": HOST})
+        stage.patch_status("service", CONTROLLER, "-n", SPACE, entries=[{"hostname": HOST}])
         until_let_go(stage)
 
     said = under_load(stage, "http", URL, act=act)
     stage.expect("results of requests", saw=set(said), wanted={"ok"})
-    stage.patch_status("service", CONTROLLER, "-n", SPACE, entry={"ip": stage.at.public, "ipMode": "VIP"})
+    stage.patch_status("service", CONTROLLER, "-n", SPACE, entries=stage.public(ipMode="VIP"))
     back(stage)
 
 

@@ -69,7 +69,7 @@ def prepare(stage: Stage) -> None:
     account = (f"--role={_RIGHT}", f"--serviceaccount={DOCTOR}:doctor")
     stage.kubectl("create", "rolebinding", _RIGHT, "-n", SPACE, *account)
     stage.ingress("trial", HOST)
-    stage.ingress_status("trial", {"ip": stage.at.public})
+    stage.ingress_status("trial", *stage.public())
 
 
 def clear(stage: Stage) -> None:

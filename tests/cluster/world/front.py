@@ -33,8 +33,8 @@ def start_front(stage: Stage, one: Controller, *, plain: Collection[int] = ()) -
     config.write_text(format_haproxy(node_ports, nodes, header="send-proxy-v2", plain=plain), encoding="utf-8")
     own = [(at, at.of(one.name)) for at in stage.cluster.at]
     start_outside(stage, Outside(one.name, own), program("haproxy"), "-db", "-f", str(config))
-    entry = {"ip": stage.at.of(one.name), "ipMode": "VIP"}
-    stage.patch_status("service", one.service, "-n", one.namespace, entry=entry)
+    entries = [{"ip": address, "ipMode": "VIP"} for _, address in own]
+    stage.patch_status("service", one.service, "-n", one.namespace, entries=entries)
 
 
 def turn_front(stage: Stage, one: Controller, *, plain: Collection[int]) -> None:
