@@ -23,6 +23,7 @@ stage_peers() {
   peer cert-manager-crds "$CERT_MANAGER_VERSION" module_folder github.com/cert-manager/cert-manager deploy/crds
   peer pebble "$PEBBLE_VERSION" module_program "$pebble" ./cmd/pebble -X "main.version=$PEBBLE_VERSION"
   peer speaker "$SPEAKER_BUILD" speaker
+  peer metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
   peer skipper-manifests "$SKIPPER_VERSION" module_folder "$SKIPPER" docs/kubernetes/deploy/deployment
   peer traefik-crds "$TRAEFIK_VERSION" module_folders "$TRAEFIK" \
     docs/content/reference/dynamic-configuration/kubernetes-{crd-definition-v1,crd-rbac,gateway-rbac}.yml

@@ -9,7 +9,6 @@ KUBERNETES_OLD_VERSION=v1.34.4
 ENVOY_GATEWAY_VERSION=v1.9.1
 
 world_peers() {
-  optional metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
   ingress_peers
   other_versions
 }

@@ -61,7 +61,12 @@ from tests.cluster.world.acme import (
     issuance_fails,
     new_ingress_gets_one,
 )
-from tests.cluster.world.contour import contour_is_cured, contour_is_there, contour_is_upgraded
+from tests.cluster.world.contour import (
+    contour_is_cured,
+    contour_is_there,
+    contour_is_upgraded,
+    contour_refuses_the_header,
+)
 from tests.cluster.world.envoy_gateway import (
     gateway_demands_it_again,
     gateway_is_cured,
@@ -192,6 +197,7 @@ WITH_CONTROLLERS: Final[Sequence[Callable[[Stage], None]]] = (
     gateway_demands_it_again,
     traefik_refuses_the_header,
     skipper_takes_no_header,
+    contour_refuses_the_header,
     removal_leaves_controllers_alone,
 )
 """The steps with every controller of the world: demanding, taking both, and refusing."""

@@ -8,15 +8,16 @@ import msgspec
 import pytest
 
 from tests.cluster.matrix import load_matrix
-from tests.cluster.plan import CONTROLLERS, Plan
+from tests.cluster.plan import CONTROLLERS, METALLB, Plan
 from tests.cluster.scenes import steps_of
 
 MATRIX = load_matrix()
 SHOWN = ("fault_is_there", "cure_works")
 
 
-def test_ci_plays_the_default_stage() -> None:
-    assert [one.plan for one in MATRIX.combination if one.where == "ci"] == [Plan()]
+def test_ci_plays_the_default_stage_and_one_more() -> None:
+    played = [one.plan for one in MATRIX.combination if one.where == "ci"]
+    assert played == [Plan(), Plan(scene=METALLB, world=False)]
 
 
 def test_each_combination_has_a_name_and_a_stage_of_its_own() -> None:

@@ -13,12 +13,15 @@ from typing import Final
 
 from tests.cluster.stage import Stage
 from tests.cluster.world.controller import MANIFESTS, Controller
+from tests.cluster.world.front import WEB, turn_front
 from tests.cluster.world.images import ENVOY
 from tests.cluster.world.serving import (
     bring_backends,
     expect_cure,
     expect_fault,
     expect_free_upgrade,
+    expect_left_alone,
+    expect_visitors,
     open_to_visitors,
 )
 from tests.kit.programs import program
@@ -55,13 +58,22 @@ def contour_is_upgraded(stage: Stage) -> None:
     expect_free_upgrade(stage, CONTOUR)
 
 
-def kustomization(stage: Stage) -> Path:
-    """The folder of Contour's owner: its own example, the flag, and a version of Envoy."""
+def contour_refuses_the_header(stage: Stage) -> None:
+    """Without the flag, and a load balancer without a header, everybody is served, and nothing is steered."""
+    stage.kubectl("apply", "--server-side", "-k", str(kustomization(stage, demands=False)))
+    stage.rolled_out(*CONTOUR.workloads, namespace=CONTOUR.namespace)
+    turn_front(stage, CONTOUR, plain=WEB)
+    expect_visitors(stage, CONTOUR)
+    expect_left_alone(stage, CONTOUR)
+
+
+def kustomization(stage: Stage, *, demands: bool = True) -> Path:
+    """The folder of Contour's owner: its own example, the flag that demands the header, and a version of Envoy."""
     folder = stage.folder / CONTOUR.name
     # kustomize reads no file outside of its folder.
     shutil.copytree(program("contour-crds"), folder, dirs_exist_ok=True)
     args = "/spec/template/spec/containers/0/args"
-    flags = [{"op": "add", "path": f"{args}/-", "value": "--use-proxy-protocol"}]
+    flags = [{"op": "add", "path": f"{args}/-", "value": "--use-proxy-protocol"}] if demands else []
     if stage.at.record == "AAAA":
         # Its manifests listen on addresses of IPv4 alone.
         flags += [{"op": "replace", "path": f"{args}/2", "value": "--xds-address=::"}]
@@ -74,8 +86,9 @@ def kustomization(stage: Stage) -> Path:
         "resources": sorted(one.name for one in folder.glob("0*.yaml")),
         "images": [{"name": ENVOY.name.partition(":")[0], "newTag": ENVOY.name.partition(":")[2]}],
         "patches": [
-            {"target": {"kind": "Deployment", "name": "contour"}, "patch": json.dumps(flags)},
-            {"target": {"kind": "DaemonSet", "name": "envoy"}, "patch": json.dumps(drain)},
+            {"target": {"kind": kind, "name": name}, "patch": json.dumps(patch)}
+            for kind, name, patch in (("Deployment", "contour", flags), ("DaemonSet", "envoy", drain))
+            if patch
         ],
     }
     (folder / "kustomization.yaml").write_text(json.dumps(document), encoding="utf-8")

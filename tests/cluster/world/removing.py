@@ -29,7 +29,6 @@ def removal_leaves_controllers_alone(stage: Stage) -> None:
     for one in (CONTOUR, GATEWAY, TRAEFIK, SKIPPER):
         until_public(stage, one)
         expect_visitors(stage, one)
-    for one in (CONTOUR, GATEWAY):
-        expect_refused(stage, one)
-    for one in (TRAEFIK, SKIPPER):
+    expect_refused(stage, GATEWAY)
+    for one in (CONTOUR, TRAEFIK, SKIPPER):
         expect_served(stage, one)
