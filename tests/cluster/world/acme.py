@@ -18,8 +18,10 @@ from tests.cluster.steps.outside import Outside, inside, start_outside
 from tests.cluster.steps.steering import until_steered
 from tests.cluster.world.contour import CONTOUR
 from tests.cluster.world.controller import MANIFESTS
+from tests.cluster.world.images import CERT_MANAGER
 from tests.kit.programs import program
 
+SPACE: Final = "cert-manager"
 AUTHORITY: Final = "pebble"
 PORT: Final = 14000
 MANAGEMENT: Final = 15000
@@ -36,11 +38,12 @@ def issuance_fails(stage: Stage) -> None:
     """Before: cert-manager's self check does not reach the host that the whole world reaches; no certificate."""
     start_authority(stage)
     stage.kubectl("apply", "--server-side", "-f", program("cert-manager-crds"))
+    apply_chart(stage)
     directory = f"https://{stage.at.in_url(stage.at.authority)}:{PORT}/dir"
     stage.kubectl(
         "apply", "-f", "-", given=manifest(stage, "cert-manager.yaml", folder=MANIFESTS, ACME_DIRECTORY=directory)
     )
-    stage.rolled_out("deployment/cert-manager", namespace="cert-manager")
+    stage.rolled_out("deployment/cert-manager", namespace=SPACE)
     # What the check asks for is there, and everybody outside gets it.
     stage.eventually("a solver", lambda: stage.get("pods", "-l", SOLVER)["items"], seconds=LONGEST)
     stage.kubectl("wait", "pod", "-l", SOLVER, "--for=condition=Ready", "--timeout=120s")
@@ -86,6 +89,24 @@ def new_ingress_gets_one(stage: Stage) -> None:
         return stage.node.run(*words, *resolved, f"https://{BLOG}/", check=False).stdout
 
     stage.eventually("its page", lambda: page().startswith(f"hello from {BLOG}"), seconds=30)
+
+
+def apply_chart(stage: Stage) -> None:
+    """cert-manager's controller from its own chart; not what only checks objects, and injects certificates for that."""
+    folder, version = stage.folder, CERT_MANAGER.name.rpartition(":")[2]
+    versions = [f"--version={version}", f"--app-version={version}"]
+    # Its release sets the version, which names the images.
+    run_helm("package", program("cert-manager-chart"), f"--destination={folder}", *versions)
+    shown = [f"--show-only=templates/{one}.yaml" for one in ("serviceaccount", "rbac", "deployment")]
+    chart = f"{folder}/cert-manager-{version}.tgz"
+    rendered = run_helm("template", "cert-manager", chart, f"--namespace={SPACE}", *shown)
+    stage.kubectl("create", "namespace", SPACE)
+    stage.kubectl("apply", "-f", "-", given=rendered)
+
+
+def run_helm(*words: str) -> str:
+    """What helm prints."""
+    return subprocess.run([program("helm"), *words], check=True, capture_output=True, text=True).stdout
 
 
 def start_authority(stage: Stage) -> None:

@@ -67,7 +67,7 @@ WORLD: Final = (CONTOUR, ENVOY, CERT_MANAGER, ACME_SOLVER, SPEAKER)
 CONTROLLERS: Final = (CONTOUR, ENVOY, TRAEFIK, SKIPPER, ENVOY_GATEWAY, SPEAKER)
 """Of the scene with every controller."""
 _FOLDERS: Final[Mapping[str, Sequence[str]]] = {
-    WHOLE: ("contour-crds", "cert-manager-crds", "pebble"),
+    WHOLE: ("contour-crds", "cert-manager-crds", "cert-manager-chart", "helm", "pebble"),
     CONTROLLER_SCENE: ("contour-crds", "traefik-crds", "skipper-manifests", "envoy-gateway-crds"),
 }
 """The other peers, by scene."""
