@@ -1,9 +1,11 @@
 """Envoy Gateway's ClientTrafficPolicies: whether the listeners of a Gateway demand the PROXY header.
 
 The law: pure, except for its one list. Only what holds for all listeners of a Gateway counts: a policy for one
-listener, or with a selector, leaves the header open, and so does a second policy. `proxyProtocol` has precedence over
-`enableProxyProtocol`. https://github.com/envoyproxy/gateway api/v1alpha1/clienttrafficpolicy_types.go, v1.9.1, read
-2026-11-25. Tested in tests/dnsproxy/doctor/collect/test_client_traffic_policies.py.
+listener, or with a selector, leaves the header open, and so does a second policy, whatever it is about: the one for a
+listener replaces that of its Gateway there, and of two for a Gateway the older one counts. `proxyProtocol` has
+precedence over `enableProxyProtocol`. https://github.com/envoyproxy/gateway api/v1alpha1/clienttrafficpolicy_types.go
+and internal/gatewayapi/clienttrafficpolicy.go, v1.9.1, read 2026-11-25. Tested in
+tests/dnsproxy/doctor/collect/test_client_traffic_policies.py.
 """
 
 from __future__ import annotations
@@ -94,9 +96,9 @@ def with_policies(service: Service, policies: Iterable[ClientTrafficPolicy]) -> 
     namespace, gateway = service.labels.get(OWNING_NAMESPACE), service.labels.get(OWNING_GATEWAY, "")
     if service.program != ENVOY_GATEWAY or not namespace:
         return service
-    near = [one for one in policies if one.metadata.namespace == namespace and one.about_header]
+    near = (one for one in policies if one.metadata.namespace == namespace)
     found = [one for one in near if one.may_be_for(gateway)]
-    if len(found) != 1 or not found[0].is_for(gateway):
+    if len(found) != 1 or not found[0].is_for(gateway) or not found[0].about_header:
         return service
     origin = f"ClientTrafficPolicy {namespace}/{found[0].metadata.name}"
     return replace(service, settings={SETTING: found[0].about_header}, settings_from=origin)

@@ -60,9 +60,18 @@ def test_a_policy_in_another_namespace_is_of_another_gateway() -> None:
     assert settings_by(policy("other", targetRefs=[MAIN], proxyProtocol={})).settings == {}
 
 
-def test_two_policies_about_the_header_leave_it_open() -> None:
-    listener = policy(targetRefs=[MAIN | {"sectionName": "https"}], proxyProtocol={"optional": True})
-    assert settings_by(policy(targetRefs=[MAIN], proxyProtocol={}), listener).settings == {}
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"targetRefs": [MAIN | {"sectionName": "https"}], "proxyProtocol": {"optional": True}},
+        {"targetRefs": [MAIN | {"sectionName": "https"}], "tls": {"minVersion": "1.3"}},
+        {"targetRefs": [MAIN]},
+        {"targetSelectors": [{"kind": "Gateway", "matchLabels": {}}]},
+    ],
+    ids=["a listener's header", "another matter of a listener", "another matter of the Gateway", "a selector"],
+)
+def test_a_second_policy_leaves_the_header_open(other: dict[str, Any]) -> None:
+    assert settings_by(policy(targetRefs=[MAIN], proxyProtocol={}), policy(**other)).settings == {}
 
 
 @pytest.mark.parametrize(
