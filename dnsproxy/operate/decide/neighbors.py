@@ -6,8 +6,11 @@ neighbors too: Git over SSH beside web pages. Without us kube-proxy leads such a
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
+from dnsproxy.doctor.facts.model import Service
+from dnsproxy.doctor.judge.declared_header import parse_networks
 from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.operate.decide.controllers import is_our_relay
 from dnsproxy.operate.decide.facts import Facts, ServiceFacts
@@ -19,7 +22,8 @@ MOST: Final = 64
 def neighbor_ports(service: ServiceFacts, facts: Facts) -> dict[int, str]:
     """The Service `NAMESPACE/NAME` of each TCP port that a neighbor has and the Service has not, by port.
 
-    Of two neighbors with one port, which have different addresses of the Service, the first by name counts.
+    Of two neighbors with one port, which have different addresses of the Service, the one with more of them counts,
+    then the first by name: who gets such a port on one node takes it from nobody.
     """
     taken = {port.port for port in service.service.ports}
     found: dict[int, str] = {}
@@ -32,7 +36,17 @@ def neighbor_ports(service: ServiceFacts, facts: Facts) -> dict[int, str]:
 
 def _neighbors(service: ServiceFacts, facts: Facts) -> list[ServiceFacts]:
     addresses = {normalize_address(point.ip) for point in service.service.points if point.ip}
-    found = {one.key: one for address in addresses for one in facts.by_address.get(address, ())}
-    others = (found[key] for key in sorted(found) if key != service.key)
-    # kube-proxy lets only these ranges in; the relay would let every pod in.
-    return [one for one in others if not one.service.source_ranges and not is_our_relay(one, facts)]
+    found = [one for address in addresses for one in facts.by_address.get(address, ()) if one.key != service.key]
+    shared = Counter(one.key for one in found)
+    others = {one.key: one for one in sorted(found, key=lambda one: (-shared[one.key], one.key))}.values()
+    return [one for one in others if _takes_all(one.service) and not is_our_relay(one, facts)]
+
+
+def _takes_all(service: Service) -> bool:
+    """Whether kube-proxy lets everybody in; the relay would let every pod past the source ranges of a Service.
+
+    Ranges of one family alone leave the other one open.
+    """
+    networks = parse_networks(service.source_ranges)
+    limited = {one.version for one in networks} - {one.version for one in networks if not one.prefixlen}
+    return not limited if networks else not service.source_ranges

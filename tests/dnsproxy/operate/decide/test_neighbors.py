@@ -60,6 +60,15 @@ LENT = route_of(
             (SERVICE, SSH, service("a/ssh", ports=(Port(22),))), {22: "a/ssh"}, id="of two with one port the first"
         ),
         pytest.param(
+            (
+                service(points=DUAL),
+                service("a/ssh", ports=(Port(22),)),
+                service("git/ssh", ports=(Port(22),), points=DUAL),
+            ),
+            {22: "git/ssh"},
+            id="of two with one port the one with more addresses",
+        ),
+        pytest.param(
             (SERVICE, service("switchback/own", ports=(Port(22),), selector=SELECTOR)), {}, id="our own relay"
         ),
         pytest.param(
@@ -73,6 +82,23 @@ def test_a_neighbor_is_another_service_at_an_address_of_the_controllers(
     found: tuple[ServiceFacts, ...], ports: dict[int, str]
 ) -> None:
     assert neighbor_ports(found[0], cluster(CLASS, *found)) == ports
+
+
+@pytest.mark.parametrize(
+    ("ranges", "lends"),
+    [
+        (("203.0.113.0/24",), False),
+        (("0.0.0.0/0",), True),
+        (("203.0.113.0/24", "0.0.0.0/0"), True),
+        (("0.0.0.0/0", "::/0"), True),
+        (("0.0.0.0/0", "2001:db8::/32"), False),
+        (("everybody",), False),
+    ],
+    ids=["some", "all of IPv4", "some and all", "all of both", "some of IPv6", "no network"],
+)
+def test_source_ranges_that_leave_nobody_out_are_none(ranges: tuple[str, ...], lends: bool) -> None:
+    one = service("git/ssh", ports=(Port(22),), source_ranges=ranges)
+    assert neighbor_ports(SERVICE, cluster(CLASS, SERVICE, one)) == ({22: "git/ssh"} if lends else {})
 
 
 def test_a_service_type_that_has_no_load_balancer_is_no_neighbor() -> None:
