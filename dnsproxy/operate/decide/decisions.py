@@ -15,8 +15,7 @@ from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit,
 from dnsproxy.operate.decide.controllers import find_controller, last_controller
 from dnsproxy.operate.decide.facts import Facts, Handshake, Route, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.last_decision import is_steered, last_route, subjects_of
-from dnsproxy.operate.decide.port_headers import Demand, PortState, headers_of, port_states
-from sidecar.kubernetes.route_services import format_headers
+from dnsproxy.operate.decide.port_headers import Demand, PortState, own_headers, own_headers_of, port_states
 
 FAILURES: Final = 3
 """So many failed handshakes in a row let a subject go."""
@@ -60,7 +59,7 @@ def decide(facts: Facts) -> tuple[Decision, ...]:
 def handshake_of(subject: Subject, relay_to: str, facts: Facts, *, headers: str | None = None) -> Handshake:
     """What was seen through the relay Service that is there now to this backend, with these headers or its own."""
     route = last_route(subject, facts)
-    uid, own = (route.uid, route.headers) if route is not None else ("", "")
+    uid, own = (route.uid, own_headers_of(route)) if route is not None else ("", "")
     none = Handshake(relay_to, uid=uid, headers=own if headers is None else headers)
     return through(facts.handshakes.get(subject), none)
 
@@ -121,8 +120,7 @@ def _by_ports(one: SubjectFacts, service: ServiceFacts, facts: Facts, lines: tup
     lines = (*lines, *(state.evidence for state in states))
     demands = {state.demand for state in web}
     if Demand.HEADER in demands:
-        headers = format_headers(headers_of(states))
-        shake = handshake_of(one.subject, service.key, facts, headers=headers)
+        shake = handshake_of(one.subject, service.key, facts, headers=own_headers(states))
         return Decision(one.subject, Verdict.RELAY, (*lines, _told(shake)), service, states, _steers(one, last, shake))
     if not web:
         return _unknown(one, facts, service, *lines, "it has no port for HTTP or TLS")

@@ -107,7 +107,7 @@ class Handshake:
     uid: str = ""
     """The relay Service; what was seen through one that was deleted does not count."""
     headers: str = ""
-    """Its annotation at that time; what was seen with another header does not count."""
+    """Those of its own ports at that time; what was seen with another header does not count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeVar
 from dnsproxy.operate.decide.decisions import Decision, Verdict, handshake_of
 from dnsproxy.operate.decide.facts import Facts, Handshake, Subject
 from dnsproxy.operate.decide.last_decision import is_steered, last_route
-from dnsproxy.operate.decide.port_headers import NO_HEADER, headers_of
+from dnsproxy.operate.decide.port_headers import NO_HEADER, headers_of, own_headers_of
 from dnsproxy.operate.decide.probing import INTERVAL, gap
 from sidecar.kubernetes.route_services import format_headers
 
@@ -50,7 +50,7 @@ class RelayHandshake:
     uid: str = ""
     """The relay Service."""
     headers: str = ""
-    """Its annotation."""
+    """Those of its own ports, as port_headers.py has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ Seen = TypeVar("Seen", Handshake, LastHandshake)
 
 
 class HeadersSince(NamedTuple):
-    """The header of a relay Service, and since when it has it, in seconds of one clock."""
+    """The headers of a relay Service's own ports, and since when it has them, in seconds of one clock."""
 
     headers: str
     at: float
@@ -84,15 +84,16 @@ def note_headers(before: Mapping[Subject, HeadersSince], facts: Facts, *, now: f
     for one in facts.subjects:
         route = last_route(one.subject, facts)
         if route is not None:
-            known = before.get(one.subject, HeadersSince(route.headers, -inf))
-            after[one.subject] = known if known.headers == route.headers else HeadersSince(route.headers, now)
+            headers = own_headers_of(route)
+            known = before.get(one.subject, HeadersSince(headers, -inf))
+            after[one.subject] = known if known.headers == headers else HeadersSince(headers, now)
     return after
 
 
 def still_count(seen: Mapping[Subject, Seen], facts: Facts) -> dict[Subject, Seen]:
     """Without those through a relay Service that is gone, or had another header: it may come back with this one."""
     routes = {subject: last_route(subject, facts) for subject in seen}
-    places = {subject: (route.uid, route.headers) for subject, route in routes.items() if route is not None}
+    places = {subject: (route.uid, own_headers_of(route)) for subject, route in routes.items() if route is not None}
     return {subject: one for subject, one in seen.items() if places.get(subject) == (one.uid, one.headers)}
 
 
@@ -157,7 +158,7 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
     if not ports or not names:
         return None
     addresses = tuple(one for one in route.addresses if ("IPv6" if ":" in one else "IPv4") in facts.relay_families)
-    return RelayHandshake(decision.subject, route.relay_to, ports, names, addresses, route.uid, route.headers)
+    return RelayHandshake(decision.subject, route.relay_to, ports, names, addresses, route.uid, own_headers_of(route))
 
 
 def _is_same(last: LastHandshake, made: RelayHandshake) -> bool:

@@ -64,6 +64,7 @@ def inherited_handshakes(
         route = last_route(one.subject, facts)
         if route is None or not is_steered(one.subject, route):
             continue
-        if one.subject in headers and headers[one.subject].at <= until:
-            found[one.subject] = LastHandshake(route.relay_to, until, uid=route.uid, headers=route.headers)
+        since = headers.get(one.subject)
+        if since is not None and since.at <= until:
+            found[one.subject] = LastHandshake(route.relay_to, until, uid=route.uid, headers=since.headers)
     return found

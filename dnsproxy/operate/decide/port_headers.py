@@ -7,7 +7,7 @@ What was not probed yet, or whose probe was unclear, gets what it has had so far
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -18,6 +18,7 @@ from dnsproxy.operate.decide.neighbors import neighbor_ports
 from sidecar.kubernetes.route_services import (
     EndpointHeaders,
     PortHeaders,
+    format_headers,
     parse_endpoint_headers,
     parse_headers,
     parse_port_backends,
@@ -73,6 +74,23 @@ def lent_ports(route: Route) -> dict[int, PortState]:
     except ValueError:
         return {}
     return {port: _of_neighbor(port, "/".join(backend)) for port, backend in backends.items()}
+
+
+def own_headers(states: Iterable[PortState]) -> str:
+    """The headers of the controller's own ports as text: what a handshake shows does not depend on a neighbor."""
+    return format_headers(headers_of(one for one in states if not one.backend))
+
+
+def own_headers_of(route: Route) -> str:
+    """The same of a route Service; all that is written there if it cannot be read."""
+    try:
+        headers = parse_headers(route.headers)
+    except ValueError:
+        return route.headers
+    lent = lent_ports(route)
+    return format_headers(
+        replace(headers, by_port={port: one for port, one in headers.by_port.items() if port not in lent})
+    )
 
 
 def port_backends(states: Iterable[PortState]) -> dict[int, str]:

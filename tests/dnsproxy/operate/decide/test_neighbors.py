@@ -11,10 +11,12 @@ from dnsproxy.doctor.facts.model import BalancerAddress, Port
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.decisions import Verdict, decide
 from dnsproxy.operate.decide.facts import ListenPort, Route, ServiceFacts
+from dnsproxy.operate.decide.handshaking import LastHandshake, due_handshakes, note_headers, still_count
 from dnsproxy.operate.decide.neighbors import MOST, neighbor_ports
 from dnsproxy.operate.decide.plan import Patch, plan
 from tests.dnsproxy.operate.decide.cluster import (
     CLASS,
+    KEY,
     NGINX,
     SELECTOR,
     SERVICE,
@@ -131,6 +133,25 @@ def test_the_port_goes_with_its_neighbor() -> None:
     facts = cluster(CLASS, SERVICE, routes=(LENT,), handshakes={NGINX: SUCCEEDED})
     (patch,) = plan(facts, decide(facts), now=NOW).changes
     assert patch.route == route_of(resource_version="7")
+
+
+@pytest.mark.parametrize(
+    ("route", "beside"),
+    [(route_of(), (SSH,)), (LENT, (SSH,)), (LENT, ())],
+    ids=["that comes", "that stays", "that goes"],
+)
+def test_a_neighbor_takes_nothing_from_what_handshakes_have_shown(
+    route: Route, beside: tuple[ServiceFacts, ...]
+) -> None:
+    failing = replace(SUCCEEDED, failures=2)
+    facts = cluster(CLASS, SERVICE, *beside, routes=(route,), handshakes={NGINX: failing})
+    (decision,) = decide(facts)
+    assert "2 handshakes in a row through the relay failed" in decision.evidence
+    known = note_headers({}, replace(facts, routes=(route_of(),)), now=1.0)
+    assert note_headers(known, facts, now=2.0) == known
+    assert still_count({NGINX: failing}, facts) == {NGINX: failing}
+    last = {NGINX: LastHandshake(KEY, 100.0, headers="v1")}
+    assert due_handshakes(facts, [decision], last, now=101.0) == ()
 
 
 def test_a_port_that_the_controller_gets_itself_is_its_own() -> None:
