@@ -16,9 +16,8 @@ from typing import Final, NamedTuple, TypeVar
 from dnsproxy.operate.decide.decisions import Decision, Verdict, handshake_of
 from dnsproxy.operate.decide.facts import Facts, Handshake, Subject
 from dnsproxy.operate.decide.last_decision import is_steered, last_route
-from dnsproxy.operate.decide.port_headers import NO_HEADER, headers_of, own_headers_of
+from dnsproxy.operate.decide.port_headers import NO_HEADER, lent_ports, own_headers, own_headers_of
 from dnsproxy.operate.decide.probing import INTERVAL, gap
-from sidecar.kubernetes.route_services import format_headers
 
 SETTLE: Final = 1.0
 """Seconds for the relay to learn of another header."""
@@ -150,8 +149,8 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
         for state in decision.ports
         if state.tls is not None and state.header != NO_HEADER and state.port in listen
     )
-    same_ports = {one.port for one in route.ports} == {one.port for one in decision.ports}
-    if same_ports and route.headers != format_headers(headers_of(decision.ports)):
+    own = {one.port for one in decision.ports if not one.backend}
+    if listen.keys() - lent_ports(route) == own and own_headers_of(route) != own_headers(decision.ports):
         # The Service is about to be written.
         return None
     names = next((one.examples for one in facts.subjects if one.subject == decision.subject), ())

@@ -7,7 +7,6 @@ because clients know its address.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -18,15 +17,13 @@ from dnsproxy.operate.decide.facts import Facts, ListenPort, Route, Subject
 from dnsproxy.operate.decide.listen_ports import choose_ports
 from dnsproxy.operate.decide.names import service_name
 from dnsproxy.operate.decide.port_headers import PortState, endpoint_headers, headers_of, lent_ports, port_backends
-from sidecar.kubernetes.relay_routes import MOST_ROUTES
+from dnsproxy.operate.decide.port_shares import within_shares
 from sidecar.kubernetes.route_services import format_endpoint_headers, format_headers, format_port_backends
 
 LINGER: Final = timedelta(minutes=10)
 """Resolvers forget an answer after seconds; programs that keep addresses, such as a JVM, mostly after minutes."""
 PARTING: Final = timedelta(seconds=10)
 """Until then each node sends no more connections to the pods that are gone, and honours a new ipMode."""
-MOST_PORTS: Final = MOST_ROUTES // 4
-"""Listening ports for the controllers of one namespace: who writes a Gateway there could take all of the relay's."""
 _TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 """RFC 3339 in UTC."""
 
@@ -68,10 +65,9 @@ def plan(facts: Facts, decisions: Iterable[Decision], *, now: datetime) -> Plan:
     """The changes from the Services that were read to those that are decided; `now` in UTC."""
     current = {one.name: one for one in facts.routes}
     named, faults = _by_name(decisions, current, facts.namespace)
-    relayed = {name: one for name, one in named.items() if one.verdict is Verdict.RELAY}
-    crowded = _beyond_share(relayed, current)
-    faults += [(relayed[name].subject, fault) for name, fault in crowded.items()]
-    relayed = {name: one for name, one in relayed.items() if name not in crowded}
+    wishes = {name: one for name, one in named.items() if one.verdict is Verdict.RELAY}
+    relayed, lacking = within_shares(wishes, current)
+    faults += [(named[name].subject, fault) for name, fault in lacking.items()]
     listen = choose_ports([(name, state.port) for name, one in relayed.items() for state in one.ports], facts.routes)
     changes: list[Change] = []
     for name in sorted({*current, *relayed}):
@@ -84,7 +80,7 @@ def plan(facts: Facts, decisions: Iterable[Decision], *, now: datetime) -> Plan:
                 changes.append(Create(wanted))
             elif before != wanted:
                 changes.append(Patch(before, wanted))
-        elif before is not None and before.ours and name not in crowded:
+        elif before is not None and before.ours and name not in wishes:
             changes += _leave(before, named.get(name), facts, now)
     return Plan(tuple(changes), tuple(sorted(faults)))
 
@@ -104,21 +100,6 @@ def _by_name(
         else:
             named[name] = one
     return named, faults
-
-
-def _beyond_share(relayed: Mapping[str, Decision], current: Mapping[str, Route]) -> dict[str, str]:
-    """The fault of each Service for which its controller's namespace has no room left; those that exist come first."""
-    used: Counter[str] = Counter()
-    beyond: dict[str, str] = {}
-    for name in sorted(relayed, key=lambda name: (name not in current, name)):
-        decision = relayed[name]
-        namespace = decision.backend.key.partition("/")[0] if decision.backend is not None else ""
-        count = used[namespace] + len(decision.ports)
-        if count > MOST_PORTS:
-            beyond[name] = f"the relay listens at most at {MOST_PORTS} ports for controllers in namespace {namespace}"
-        else:
-            used[namespace] = count
-    return beyond
 
 
 def _wanted(

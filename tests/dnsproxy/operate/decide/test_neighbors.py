@@ -154,6 +154,12 @@ def test_a_neighbor_takes_nothing_from_what_handshakes_have_shown(
     assert due_handshakes(facts, [decision], last, now=101.0) == ()
 
 
+def test_no_handshake_is_made_with_a_header_that_is_about_to_change_though_a_neighbor_comes() -> None:
+    v2 = {place: replace(one, versions=("v2",)) for place, one in probes_of().items()}
+    facts = cluster(CLASS, SERVICE, SSH, probes=v2, routes=(route_of(),), handshakes={NGINX: SUCCEEDED})
+    assert due_handshakes(facts, decide(facts), {}, now=100.0) == ()
+
+
 def test_a_port_that_the_controller_gets_itself_is_its_own() -> None:
     controller = service(ports=(Port(80, "http"), Port(443, "https"), Port(22, "ssh")))
     facts = cluster(CLASS, controller, SSH, routes=(LENT,), handshakes={NGINX: SUCCEEDED})
