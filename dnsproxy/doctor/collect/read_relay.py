@@ -17,7 +17,7 @@ from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.facts.model import OwnService, RouteService
 from dnsproxy.doctor.judge.installation import is_automatic
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
-from sidecar.kubernetes.route_services import RELAY_TO, parse_relay_to
+from sidecar.kubernetes.route_services import PORT_BACKENDS, RELAY_TO, parse_port_backends, parse_relay_to
 from sidecar.kubernetes.structs.network import Service as RawService
 
 _NAME: Final = "relay"
@@ -78,6 +78,9 @@ def _route(raw: RawService) -> RouteService:
     service = make_service(raw)
     try:
         backend = "/".join(parse_relay_to(_relay_to(raw) or ""))
+        others = parse_port_backends((raw.metadata.annotations or {}).get(PORT_BACKENDS, ""))
     except ValueError:
-        backend = ""
-    return RouteService(service.key, backend, service.cluster_ips, service.ports)
+        return RouteService(service.key, "", service.cluster_ips, service.ports)
+    # The ports of other Services serve none of the controller's hosts.
+    ports = tuple(port for port in service.ports if port.port not in others)
+    return RouteService(service.key, backend, service.cluster_ips, ports)

@@ -172,6 +172,7 @@ class RouteService(Fact, frozen=True):
     """That other Service, `NAMESPACE/NAME`; empty if the Service does not name one that can be."""
     addresses: tuple[str, ...] = ()
     ports: tuple[Port, ...] = ()
+    """Those that lead to the backend."""
 
 
 class OwnService(Fact, frozen=True):

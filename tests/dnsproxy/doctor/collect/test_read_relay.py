@@ -80,6 +80,22 @@ async def test_a_route_that_names_no_service_leads_to_nowhere(relay_to: str) -> 
     assert one.backend == ""
 
 
+@pytest.mark.parametrize(
+    ("value", "backend", "ports"),
+    [
+        ("8080=git/pages", "web/controller", [443]),
+        ("", "web/controller", [443, 8080]),
+        ("8080", "", [443, 8080]),
+    ],
+    ids=["another Service", "empty", "not understood"],
+)
+async def test_a_port_of_another_service_is_none_of_the_backend(value: str, backend: str, ports: list[int]) -> None:
+    lent = route("relay-a", "10.96.0.90", **{"switchback.dev/port-backends": value})
+    lent["spec"]["ports"].append({"port": 8080, "name": "port-8080"})
+    (one,) = (await relay_of(cluster("auto", lent))).routes
+    assert (one.backend, [port.port for port in one.ports]) == (backend, ports)
+
+
 async def test_without_a_route_service_nothing_is_steered_and_no_relay_is_missing() -> None:
     found = await relay_of(cluster("auto", route("other", "10.96.0.92", None)))
     assert (found.found, found.routes, found.addresses, found.ready) == (True, (), (), None)
