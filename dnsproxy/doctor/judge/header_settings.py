@@ -17,6 +17,11 @@ _SWITCHES: Final[Mapping[str, tuple[str, str]]] = {
     _COMMON: ('`use-proxy-protocol: "true"` in its ConfigMap', '`use-proxy-protocol: "false"` in its ConfigMap'),
     "haproxy-ingress": ('`use-proxy-protocol: "true"` in its ConfigMap', "no `use-proxy-protocol` in its ConfigMap"),
     "nginx-ingress": ('`proxy-protocol: "True"` in its ConfigMap', "no `proxy-protocol` in its ConfigMap"),
+    "kubernetes-ingress": ("`proxy-protocol: NETWORKS` in its ConfigMap", "no `proxy-protocol` in its ConfigMap"),
+    "cilium": (
+        "`enable-ingress-proxy-protocol`, or `enable-gateway-api-proxy-protocol` for Gateways, in `cilium-config`",
+        "no `enable-ingress-proxy-protocol`, or `enable-gateway-api-proxy-protocol` for Gateways, in `cilium-config`",
+    ),
     "envoy-gateway": (
         "`proxyProtocol: {}` in a ClientTrafficPolicy of the Gateway",
         "no `proxyProtocol` in the Gateway's ClientTrafficPolicy, or `optional: true` in it",

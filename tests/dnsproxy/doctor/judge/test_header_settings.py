@@ -20,6 +20,12 @@ NGINX_OFF = '`use-proxy-protocol: "false"`'
         ("skipper", "skipper: the flags `-enable-proxy-protocol`", "skipper: no `-enable-proxy-protocol`"),
         ("traefik", "traefik: `proxyProtocol.trustedIPs`", "traefik: no `proxyProtocol`"),
         ("nginx-ingress", 'nginx-ingress: `proxy-protocol: "True"`', "nginx-ingress: no `proxy-protocol`"),
+        (
+            "kubernetes-ingress",
+            "kubernetes-ingress: `proxy-protocol: NETWORKS`",
+            "kubernetes-ingress: no `proxy-protocol`",
+        ),
+        ("cilium", "cilium: `enable-ingress-proxy-protocol", "cilium: no `enable-ingress-proxy-protocol"),
         ("", f"ingress-nginx: {NGINX_ON}", f"ingress-nginx: {NGINX_OFF}"),
         ("unheard-of", f"ingress-nginx: {NGINX_ON}", f"ingress-nginx: {NGINX_OFF}"),
     ],
