@@ -43,6 +43,8 @@ _CILIUM_GATEWAY: Final = "io.cilium/"
 _PROGRAMS: Final = frozenset(names[0] for names in CONTROLLERS.values())
 _CONFIG_MAP: Final = re.compile(r"--?(?:config-?map|nginx-configmaps)[= ](?:([^/]+)/)?(.+)")
 _NAMESPACE: Final = re.compile(r"\$\((?:POD_)?NAMESPACE\)")
+_DEEPEST: Final = 8
+"""Dots in the name of a flag; Traefik's own have five at most."""
 _EVERYONE: Final = "0.0.0.0/0,::/0"
 
 
@@ -129,8 +131,11 @@ def _variables(container: Container) -> Iterator[tuple[str, str]]:
 def _flatten(found: object, above: str = "") -> tuple[tuple[str, str], ...]:
     """The entry points of a file as pairs of a flag's name and value."""
     if not isinstance(found, Mapping):
-        text = ",".join(map(str, found)) if isinstance(found, list) else str(found).lower()
-        return ((above, text),)
+        words = found if isinstance(found, list) else [found]
+        return ((above, ",".join(str(one).lower() for one in words if one is not None)),)
+    if above.count(".") > _DEEPEST:
+        # In YAML an object may contain itself.
+        return ()
     pairs = [(above, "true")] if above else []
     for key, value in found.items():
         name = f"{above}.{key}".removeprefix(".").lower()

@@ -99,6 +99,9 @@ TOML = '[entryPoints.web]\naddress = ":80"\n[entryPoints.web.proxyProtocol]\nins
         ("entryPoints: {web: {proxyProtocol: {insecure: true}}}", facts("web", "web", EVERYONE)),
         ("entryPoints: {web: {proxyProtocol: {insecure: false}}}", facts("web")),
         ("entryPoints: {web: null}", facts("web")),
+        ("entryPoints: {web: {proxyProtocol: {trustedIPs: null}}}", facts("web")),
+        ("entryPoints: {web: {proxyProtocol: {trustedIPs: [null]}}}", facts("web")),
+        ("entryPoints: &a {web: *a}", facts("web")),
         ("entryPoints: [web]", {}),
         ("entryPoints: web", {}),
         ("a: &a [*a]", {}),
@@ -108,7 +111,8 @@ TOML = '[entryPoints.web]\naddress = ":80"\n[entryPoints.web.proxyProtocol]\nins
         ("\x00", {}),
         ("", {}),
     ],
-    ids=["yaml", "toml", "insecure", "secure", "null", "list", "text", "recursive", "deep", "no mapping", "broken",
+    ids=["yaml", "toml", "insecure", "secure", "null", "no networks",
+         "a network that is null", "itself", "list", "text", "recursive", "deep", "no mapping", "broken",
          "control", "empty"],
 )  # fmt: skip
 def test_a_file_of_traefik_overrides_its_arguments(text: str, expected: dict[str, str]) -> None:
