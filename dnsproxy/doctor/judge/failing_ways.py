@@ -87,7 +87,7 @@ def _finding(ident: str, addresses: Sequence[AddressReach], ways: Ways, facts: F
     short = past or ident in _SHORT
     # What helps then is seen once kube-proxy has its rules again.
     cured = () if ident == "ip-mode-harms" else cures(ways.group, controllers, facts, short=short, ports=ports)
-    steps = (*_first_steps(ident, named, ways), *cured)
+    steps = (*_first_steps(ident, addresses, ways), *cured)
     evidence = (*evidence_of(ways), *(why_no_policy(controllers, facts) if short else ()))
     return Finding(ident, Severity.PROBLEM, text, ways.about, evidence, steps, ways.group.hostnames)
 
@@ -124,9 +124,11 @@ def _words(ways: Ways) -> dict[str, str]:
     return {"plane": plane, "provider": ", ".join(dict.fromkeys(harmful))}
 
 
-def _first_steps(ident: str, named: str, ways: Ways) -> Iterator[Remedy]:
+def _first_steps(ident: str, addresses: Sequence[AddressReach], ways: Ways) -> Iterator[Remedy]:
     if ident == "ip-mode-harms":
-        yield from (back_to_vip(one.path.service) for one in ways.controllers if one.provider.passes_packets)
+        for one in ways.controllers:
+            if any(has_harmful_mode(one.path.service, one.provider, at.address) for at in addresses):
+                yield back_to_vip(one.path.service)
         return
     if ident == "balancer-unserved":
         yield Remedy("see whether clients outside are served, and what the controller logs when a pod asks")
@@ -136,6 +138,7 @@ def _first_steps(ident: str, named: str, ways: Ways) -> Iterator[Remedy]:
     if ident == "no-route":
         yield Remedy(f"add a record of the family that pods have{right}")
     elif ident in ("answer-dead", "answer-unserved"):
+        named = ", ".join(one.address for one in addresses)
         yield Remedy(f"see who owns {named} and correct the record, if it is stale or meant for other clients{right}")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from shlex import quote
 
-from dnsproxy.doctor.facts.model import Service
+from dnsproxy.doctor.facts.model import BalancerAddress, Service
 from dnsproxy.doctor.judge.findings import Remedy
 from dnsproxy.doctor.judge.ip_mode_policy import ANNOTATION, PROXY
 from dnsproxy.doctor.judge.paths import normalize_address
@@ -26,7 +26,8 @@ def has_harmful_mode(service: Service, provider: Provider, address: str) -> bool
 def back_to_vip(service: Service) -> Remedy:
     """The commands that give its addresses `ipMode: VIP` again; without the first one our policy undoes the second."""
     namespace, _, name = service.key.partition("/")
-    entries = [{"ip": point.ip, "ipMode": "VIP"} for point in service.points if point.ip]
+    # A merge patch writes the whole list.
+    entries = [_with_vip(point) for point in service.points]
     patch = json.dumps({"status": {"loadBalancer": {"ingress": entries}}})
     kubectl, what = f"kubectl -n {quote(namespace)}", f"service {quote(name)}"
     lines = (
@@ -34,3 +35,9 @@ def back_to_vip(service: Service) -> Remedy:
         f"{kubectl} patch {what} --subresource=status --type=merge -p {quote(patch)}",
     )
     return Remedy("give its addresses ipMode VIP again, so that kube-proxy takes the packets that arrive", lines)
+
+
+def _with_vip(point: BalancerAddress) -> dict[str, str]:
+    """The entry with the mode, which only an entry with an address may have."""
+    hostname = {"hostname": point.hostname} if point.hostname else {}
+    return {"ip": point.ip, **hostname, "ipMode": "VIP"} if point.ip else hostname

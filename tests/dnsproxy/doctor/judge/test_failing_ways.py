@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import BalancerAddress, Component
+from dnsproxy.doctor.facts.model import BalancerAddress, Component, Host
 from dnsproxy.doctor.facts.probes import Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from sidecar.values.exit_status import ExitStatus
@@ -16,6 +16,7 @@ from tests.dnsproxy.doctor.making import (
     HOST,
     HOSTNAME,
     IP,
+    OTHER_BALANCER,
     PROXY_MODE,
     REFUSED,
     REJECTS,
@@ -33,6 +34,7 @@ from tests.dnsproxy.doctor.making import (
     installed,
     led_to,
     named,
+    other_service,
     probes_at,
     service,
 )
@@ -163,3 +165,21 @@ def test_the_way_back_from_a_harmful_mode_takes_the_annotation_away_first() -> N
     away, patch = step.lines
     assert away.endswith("switchback.dev/ip-mode-")
     assert f'[{{"ip": "{BALANCER}", "ipMode": "VIP"}}]' in patch
+
+
+def test_the_way_back_keeps_the_hostnames_of_the_status() -> None:
+    points = (BalancerAddress(BALANCER, "a.example.org", "Proxy"), BalancerAddress(hostname="b.example.org"))
+    probes = (*controller_probes(REQUIRES), *balancer_probes(*REFUSED))
+    seen = facts(service(METALLB, points=points), probes=probes, lookups=(answering(BALANCER),))
+    (step,) = named(judge(seen), "ip-mode-harms").steps
+    kept = f'[{{"ip": "{BALANCER}", "hostname": "a.example.org", "ipMode": "VIP"}}, {{"hostname": "b.example.org"}}]'
+    assert kept in step.lines[1]
+
+
+def test_the_way_back_is_for_the_services_that_are_cut_off() -> None:
+    both = service(METALLB, points=PROXY_MODE), other_service(annotations=METALLB)
+    host = Host(HOST, "Ingress web/shop", "", (BALANCER, OTHER_BALANCER))
+    probes = (*controller_probes(REQUIRES), *balancer_probes(*REFUSED))
+    seen = facts(both[0], services=both, hosts=(host,), probes=probes, lookups=(answering(BALANCER),))
+    (step,) = named(judge(seen), "ip-mode-harms").steps
+    assert f"service {both[0].key.partition('/')[2]} " in step.lines[1]
