@@ -168,35 +168,34 @@ def _routes_of(
         return [], [f"{RELAY_TO}: {namespace}/{name} leads to this relay itself"]
     try:
         headers, endpoints = _headers_of(service)
-        backends = _port_backends_of(service, services)
+        backends = _port_backends_of(service)
     except ValueError as error:
         return [], [str(error)]
     base = RelayRoute(0, namespace, name, 0, services=(key,))
     found: list[RelayRoute] = []
     faults: list[str] = []
     for port in _ports_of(service):
+        there, backend = backends.get(port.port, (namespace, name))
+        if _is_own_relay(f"{there}/{backend}", service, services):
+            faults.append(f"{PORT_BACKENDS}: {there}/{backend}, for port {port.port}, leads to this relay itself")
+            continue
         try:
             listen = _listening_port(port, reserved)
         except ValueError as error:
             faults.append(str(error))
             continue
-        there, backend = backends.get(port.port, (namespace, name))
         exceptions = {address: header for (number, address), header in endpoints.items() if number == port.port}
         route = replace(base, listen=listen, namespace=there, backend=backend, port=port.port)
         found.append(replace(route, header=headers.of(port.port), endpoint_headers=exceptions))
     return found, faults if _ports_of(service) else ["it has no port"]
 
 
-def _port_backends_of(service: RouteService, services: Mapping[str, RouteService | Unreadable]) -> PortBackends:
+def _port_backends_of(service: RouteService) -> PortBackends:
     """Raises ValueError, which names the annotation."""
     try:
-        backends = parse_port_backends(service.annotations.port_backends or "")
+        return parse_port_backends(service.annotations.port_backends or "")
     except ValueError as error:
         raise ValueError(f"{PORT_BACKENDS}: {error}") from None
-    for namespace, name in backends.values():
-        if _is_own_relay(f"{namespace}/{name}", service, services):
-            raise ValueError(f"{PORT_BACKENDS}: {namespace}/{name} leads to this relay itself")
-    return backends
 
 
 def _headers_of(service: RouteService) -> tuple[PortHeaders, EndpointHeaders]:

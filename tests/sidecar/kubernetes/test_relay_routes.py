@@ -109,9 +109,9 @@ def test_single_endpoints_keep_their_header_at_their_port() -> None:
             service("a", annotations={"port-backends": "x"}), [], "port-backends: 'x'", id="bad backend of a port"
         ),
         pytest.param(
-            service("a", annotations={"port-backends": f"22={OWN}/a"}),
-            [],
-            "port-backends: switchback/a leads to this relay itself",
+            service("a", ports=[port(443, 20443), port(22, 20022)], annotations={"port-backends": f"22={OWN}/a"}),
+            ["20443=web/shop:443,v1"],
+            "port-backends: switchback/a, for port 22, leads to this relay itself",
             id="itself at a port",
         ),
         pytest.param(
