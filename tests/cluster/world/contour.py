@@ -74,20 +74,25 @@ def kustomization(stage: Stage, *, demands: bool = True) -> Path:
     shutil.copytree(program("contour-crds"), folder, dirs_exist_ok=True)
     args = "/spec/template/spec/containers/0/args"
     flags = [{"op": "add", "path": f"{args}/-", "value": "--use-proxy-protocol"}] if demands else []
-    if stage.at.record == "AAAA":
+    if any(at.family == 6 for at in stage.cluster.at):  # the family
         # Its manifests listen on addresses of IPv4 alone.
         flags += [{"op": "replace", "path": f"{args}/2", "value": "--xds-address=::"}]
         flags += [{"op": "add", "path": f"{args}/-", "value": f"--{one}-address=::"} for one in _LISTENERS]
     # By default Envoy ends before the first node or load balancer knows that it leaves.
     command = "/spec/template/spec/containers/0/lifecycle/preStop/exec/command/-"
     drain = [{"op": "add", "path": command, "value": "--drain-delay=10s"}]
+    families = [{"op": "add", "path": "/spec/ipFamilyPolicy", "value": "PreferDualStack"}]
     document = {
         "kind": "Kustomization",
         "resources": sorted(one.name for one in folder.glob("0*.yaml")),
         "images": [{"name": ENVOY.name.partition(":")[0], "newTag": ENVOY.name.partition(":")[2]}],
         "patches": [
             {"target": {"kind": kind, "name": name}, "patch": json.dumps(patch)}
-            for kind, name, patch in (("Deployment", "contour", flags), ("DaemonSet", "envoy", drain))
+            for kind, name, patch in (
+                ("Deployment", "contour", flags),
+                ("DaemonSet", "envoy", drain),
+                ("Service", "envoy", families),
+            )
             if patch
         ],
     }

@@ -41,7 +41,7 @@ def deployment_of(objects: Iterable[dict[str, Any]], name: str) -> dict[str, Any
 
 
 def stage(folder: Path) -> Any:
-    return SimpleNamespace(folder=folder, at=IPV4)
+    return SimpleNamespace(folder=folder, at=IPV4, cluster=SimpleNamespace(at=(IPV4,)))
 
 
 def names(images: Iterable[WorldImage]) -> set[str]:
