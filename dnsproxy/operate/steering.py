@@ -18,7 +18,7 @@ from dnsproxy.operate.decide.decisions import Decision, Verdict, decide
 from dnsproxy.operate.decide.facts import Facts, Subject
 from dnsproxy.operate.decide.names import service_name
 from dnsproxy.operate.decide.plan import Change, Patch, Plan, plan
-from dnsproxy.operate.decide.route_faults import Backend, find_route_faults
+from dnsproxy.operate.decide.route_faults import Backend, find_route_faults, lasting_faults
 from dnsproxy.operate.observe.observation import Observation, Places
 from dnsproxy.operate.probe.probing_tasks import ProbingTasks
 from dnsproxy.operate.report import event_reasons
@@ -91,7 +91,8 @@ class Steering:
         now = trio.current_time()
         probing.start_due(facts, decisions, others_until=self._lease.state.other_until)
         self._report_stopped(decisions, wanted, complete=facts.complete)
-        self._report_route_faults(faults)
+        changing = {f"{self._places.namespace}/{one.route.name}" for one in wanted.changes}
+        self._report_route_faults(lasting_faults(faults, changing=changing))
         self._report_written(await self._writer.write(wanted.changes, now=now), decisions)
 
     def _find_route_faults(self) -> dict[str, tuple[str, ...]]:

@@ -6,7 +6,7 @@ backend exists, and whether the Service leads to the relay's pods. A list that w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,6 +44,14 @@ def find_route_faults(
             wanted = ",".join(f"{name}={value}" for name, value in relay_selector)
             faults.setdefault(key, []).append(f"its selector does not select the relay's pods ({wanted})")
     return {key: tuple(dict.fromkeys(why)) for key, why in sorted(faults.items())}
+
+
+def lasting_faults(faults: Mapping[str, tuple[str, ...]], *, changing: Container[str]) -> dict[str, tuple[str, ...]]:
+    """Those that no change mends which is about to be written, to the Services `NAMESPACE/NAME` in `changing`.
+
+    Otherwise a neighbor that goes would be told as a fault of our own Service, just before we mend it.
+    """
+    return {key: why for key, why in faults.items() if key not in changing}
 
 
 def _of_backend(route: RelayRoute, backends: Mapping[str, Backend] | None) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dnsproxy.operate.decide.route_faults import Backend, find_route_faults
+from dnsproxy.operate.decide.route_faults import Backend, find_route_faults, lasting_faults
 from sidecar.kubernetes.relay_routes import RouteService
 
 SELECTOR = (("app.kubernetes.io/name", "relay"),)
@@ -76,3 +76,9 @@ def test_a_list_that_was_not_read_makes_no_fault() -> None:
 def test_services_without_the_annotation_are_nobodys_business() -> None:
     plain = msgspec.convert({"metadata": {"name": "a", "namespace": "switchback"}}, RouteService)
     assert faults({"switchback/a": plain}) == {}
+
+
+def test_a_fault_that_the_next_write_mends_is_not_lasting() -> None:
+    found = faults(service("ssh", to="no/where"), service("web", to="no/where"))
+    assert lasting_faults(found, changing={"switchback/ssh"}).keys() == {"switchback/web"}
+    assert lasting_faults(found, changing=()) == found
