@@ -83,8 +83,9 @@ class Stage:
         return done.returncode, (done.stdout + done.stderr).strip()
 
     def curl(self, url: str, *more: str, pod: str = "client") -> tuple[int, str]:
-        """A page, fetched by a client's pod."""
-        return self.client("curl", "-sS", "--cacert", "/client/ca.crt", "--max-time", "8", *more, url, pod=pod)
+        """A page, fetched by a client's pod; in the primary family, unless `more` has another."""
+        words = ["-sS", f"-{self.at.family}", "--cacert", "/client/ca.crt", "--max-time", "8", *more]
+        return self.client("curl", *words, url, pod=pod)
 
     def client_address(self, pod: str = "client") -> str:
         return str(self.get("pod", pod)["status"]["podIP"])

@@ -10,6 +10,7 @@ import time
 from typing import Final
 
 from tests.cluster.acting import kill_one, kustomization, restart, under_load
+from tests.cluster.plan import BRIDGE
 from tests.cluster.stage import COREDNS_MAP, Stage, StepFailed
 
 KEPT: Final = ("publishing", "node-hosts", "external-dns")
@@ -18,6 +19,9 @@ EXPLAIN: Final = ("dnsproxy", "explain", "app.example.org")
 LOOKUPS: Final = 100_000
 DELETED_FLOWS: Final = 2
 """On each node, one lookup for each pod that leaves: its reply is on its way when kube-proxy deletes the flow."""
+KEPT_FLOWS: Final = 32
+"""With Cilium, one lookup for each socket that the two CoreDNS have open to the two pods that leave: the agent leads their
+packets to a pod until its end, also when it is not ready. pkg/loadbalancer/reflectors/conversions.go, v1.20.2"""
 OUTAGE_SECONDS: Final = 60.0
 RESTART_SECONDS: Final = 30.0
 """The time for a kubelet to restart a container on a busy machine."""
@@ -34,7 +38,8 @@ def no_lookup_is_lost(stage: Stage) -> None:
     said = under_load(stage, "dns", *words, act=lambda: restart(stage, "deployment/dnsproxy"))
     by_next_upstream = said.pop("another address", 0)
     stage.expect("results of lookups", saw=set(said), wanted={"ok"})
-    if by_next_upstream > DELETED_FLOWS * len(stage.nodes):
+    most = DELETED_FLOWS * len(stage.nodes) if stage.plan.cni == BRIDGE else KEPT_FLOWS
+    if by_next_upstream > most:
         raise StepFailed(f"{by_next_upstream} lookups were answered by the stanza's next upstream")
     if said["ok"] + by_next_upstream < LOOKUPS:
         raise StepFailed(f"only {said['ok']} lookups were sent")
