@@ -93,9 +93,14 @@ def fault_is_there(stage: Stage) -> None:
         "--resolve",
         f"app.example.org:80:{stage.at.in_url(stage.at.public)}",
     ]
-    done = stage.node.run(*outside, "http://app.example.org/")
-    stage.say(f"with the header, as the load balancer sends it: {done.stdout.strip()}")
-    stage.expect("the page", saw=done.stdout, wanted="hello from app.example.org\n")
+    page = "hello from app.example.org\n"
+
+    def is_served() -> bool:
+        return stage.node.run(*outside, "http://app.example.org/", check=False).stdout == page
+
+    # This node's kube-proxy may learn the address after that of the pod's node.
+    stage.eventually("the page", is_served, seconds=60)
+    stage.say(f"with the header, as the load balancer sends it: {page.strip()}")
 
 
 def apply_installs(stage: Stage) -> None:

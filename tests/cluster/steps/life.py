@@ -20,8 +20,8 @@ LOOKUPS: Final = 100_000
 DELETED_FLOWS: Final = 2
 """On each node, one lookup for each pod that leaves: its reply is on its way when kube-proxy deletes the flow."""
 KEPT_FLOWS: Final = 32
-"""With Cilium, one lookup for each socket that the two CoreDNS have open to the two pods that leave: the agent leads their
-packets to a pod until its end, also when it is not ready. pkg/loadbalancer/reflectors/conversions.go, v1.20.2"""
+"""With Cilium, one lookup for each socket that the two CoreDNS have open to the two pods that leave: the agent leads
+their packets to a pod until its end, ready or not. pkg/loadbalancer/reflectors/conversions.go, v1.20.2"""
 OUTAGE_SECONDS: Final = 60.0
 RESTART_SECONDS: Final = 30.0
 """The time for a kubelet to restart a container on a busy machine."""
@@ -141,6 +141,8 @@ def rendered_anew_is_repaired(stage: Stage) -> None:
     stage.say(f"the stanza is back {lasted:.1f} s after kubectl returned")
     stage.eventually("an Event", lambda: "StanzaRepaired" in reasons(stage), seconds=60)
     stage.rolled_out("deployment/operate")
+    # A CoreDNS that loaded the other Corefile meanwhile has the public address until it loads again.
+    stage.everywhere("app.example.org", stage.relay_address())
     status, said = stage.curl("https://app.example.org/")
     stage.expect("the page", saw=(status, said), wanted=(0, "hello from app.example.org"))
 
