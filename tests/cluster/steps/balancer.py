@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from tests.cluster.nodes.link import add_routes
+from tests.cluster.plan import BRIDGE
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.steps.outside import Outside, inside, pid_of, start_outside
 from tests.kit.programs import program
@@ -71,8 +72,10 @@ def start_balancer(stage: Stage) -> None:
     start_outside(stage, Outside(BALANCER, own), program("haproxy"), "-db", "-f", str(config))
     there = pid_of(stage, BALANCER)
     for at in stage.cluster.at:
-        # As a cloud routes them, for nodes that do not masquerade.
+        # As a cloud routes them, for nodes that do not masquerade. Cilium's only node has any part of the range.
         pods = [(at.pods_of(node.place.number), at.node(node.place.number)) for node in stage.nodes]
+        if stage.plan.cni != BRIDGE:
+            pods = [(at.pods, at.node(1))]
         add_routes(there, [*pods, (f"{at.passed}/{at.host_length}", at.node(1))])
     stage.apply(_SERVICE)
     write_status(stage, PASSED)
