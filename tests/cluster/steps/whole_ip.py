@@ -16,6 +16,7 @@ from typing import Any, Final
 from tests.cluster.nodes.images import WITH_NFTABLES
 from tests.cluster.nodes.link import add_routes
 from tests.cluster.nodes.node import Node
+from tests.cluster.plan import BRIDGE
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.steps.outside import Outside, inside, pid_of, start_outside
 from tests.deploy.manifests import DEPLOY
@@ -179,7 +180,9 @@ def expect_all_ways(stage: Stage) -> None:
         f"client to {whole}": from_pod(stage, "client", whole),
         f"client to pod {pod}": from_pod(stage, "client", pod),
     }
-    stage.expect("the addresses seen", saw=list(saw.values()), wanted=[whole, client, client])
+    # Cilium hands replies between pods of one node past the kernel's NAT; docs/pages/wholeip.md says so.
+    answered = client if stage.plan.cni == BRIDGE else ""
+    stage.expect("the addresses seen", saw=list(saw.values()), wanted=[whole, answered, client])
     for node in stage.nodes:
         enter_by(stage, node)
         saw[f"outside to {whole} by {node.name}"] = seen = from_outside(stage)
