@@ -11,8 +11,8 @@ METALLB_VERSION=v0.15.2
 GATEWAY_API_VERSION=v1.7.0
 # What it needs; the go command fetches it like a module.
 NEWER_GO=go1.27.0
-# The build takes four minutes, because it includes every provider. v0.23.0 builds with a newer Go, but does not read
-# the headless Services of `dnsproxy publish`.
+# The build takes four minutes, because it includes every provider. With v0.23.0, which needs a
+# newer Go, the records from the Services of `dnsproxy publish` do not appear; why is open.
 EXTERNAL_DNS_VERSION=v0.21.0
 GO_PROXYPROTO_VERSION=v0.15.0
 PROMETHEUS_OPERATOR_VERSION=v0.85.0

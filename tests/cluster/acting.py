@@ -6,6 +6,7 @@ The law: each waits for its own end, and reports what it saw.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -95,6 +96,16 @@ def restart(stage: Stage, workload: str) -> None:
     stage.kubectl("rollout", "restart", workload, "-n", "switchback")
     stage.rolled_out(workload)
     stage.say(f"{workload} was restarted in {time.monotonic() - begun:.0f} s")
+
+
+def remove(stage: Stage, folder: Path) -> None:
+    """Run `deploy/remove.sh` for a folder: it succeeds, and the Corefile is the original, octet for octet."""
+    environment = {**os.environ, "KUBECTL": f"{program('kubectl')} --kubeconfig={stage.node.folder}/kubeconfig"}
+    command = stage.node.inside(str(DEPLOY / "remove.sh"), str(folder))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    stage.say((done.stdout + done.stderr).strip())
+    stage.expect("remove.sh", saw=done.returncode, wanted=0)
+    stage.expect("the Corefile", saw=stage.corefile(), wanted=stage.before["corefile"])
 
 
 def memory(stage: Stage) -> dict[str, int]:

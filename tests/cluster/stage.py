@@ -106,12 +106,12 @@ class Stage:
         done = self.node.run(program("dig"), *asked, check=False)
         return done.stdout.split()
 
-    def everywhere(self, name: str, address: str) -> float:
+    def everywhere(self, name: str, address: str, *, record: str = "") -> float:
         """Wait until every CoreDNS answers this: one may hold another answer for its TTL. Returns the seconds."""
 
         def is_answered() -> bool:
             # The Service distributes questions to all.
-            return all(self.dig(name) == [address] for _ in range(20))
+            return all(self.dig(name, record=record) == [address] for _ in range(20))
 
         return self.eventually(f"{address} from every CoreDNS", is_answered, seconds=60)
 

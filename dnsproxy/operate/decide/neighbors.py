@@ -23,7 +23,7 @@ def neighbor_ports(service: ServiceFacts, facts: Facts) -> dict[int, str]:
     """The Service `NAMESPACE/NAME` of each TCP port that a neighbor has and the Service has not, by port.
 
     Of two neighbors with one port, which have different addresses of the Service, the one with more of them counts,
-    then the first by name: who gets such a port on one node takes it from nobody.
+    then the first by name: a Service with one of the addresses takes no port from the owner of all others.
     """
     taken = {port.port for port in service.service.ports}
     found: dict[int, str] = {}

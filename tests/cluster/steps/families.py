@@ -28,11 +28,7 @@ def every_family_is_served(stage: Stage) -> None:
     for at in stage.cluster.at:
         relay = address_in(at, stage.relay()["spec"]["clusterIPs"])
         pod = address_in(at, [one["ip"] for one in stage.get("pod", "client")["status"]["podIPs"]])
-        stage.eventually(
-            f"{relay} from every CoreDNS",
-            lambda at=at, relay=relay: all(stage.dig(HOST, record=at.record) == [relay] for _ in range(20)),  # type: ignore[misc]
-            seconds=60,
-        )
+        stage.everywhere(HOST, relay, record=at.record)
         for scheme in ("http", "https"):
             path = f"/{at.record}"
             status, said = stage.curl(f"{scheme}://{HOST}{path}", f"-{at.family}")

@@ -5,19 +5,17 @@ The law: the docstring of each step is a sentence that it proves, or else it fai
 
 from __future__ import annotations
 
-import os
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.acting import kustomization, make_certificate, manifest, seen_by_nginx
+from tests.cluster.acting import kustomization, make_certificate, manifest, remove, seen_by_nginx
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.steps.life import ready_pods
 from tests.cluster.steps.publishing import hosts_file
 from tests.cluster.steps.whole_ip import from_pod, rules
-from tests.deploy.manifests import DEPLOY, INSTALLATION
+from tests.deploy.manifests import INSTALLATION
 from tests.kit.programs import program
 
 LOAD: Final = Path(__file__).parent / "load.py"
@@ -173,12 +171,7 @@ def removal_leaves_nothing(stage: Stage) -> None:
     both.mkdir()
     (both / "kustomization.yaml").write_text("kind: Kustomization\nresources: [../node-local, ../wholeip]\n")
     for _ in range(2):
-        command = [str(DEPLOY / "remove.sh"), str(both)]
-        environment = {**os.environ, "KUBECTL": f"{program('kubectl')} --kubeconfig={stage.node.folder}/kubeconfig"}
-        done = subprocess.run(stage.node.inside(*command), capture_output=True, text=True, check=False, env=environment)
-        stage.say((done.stdout + done.stderr).strip())
-        stage.expect("remove.sh", saw=done.returncode, wanted=0)
-    stage.expect("the Corefile", saw=stage.corefile(), wanted=stage.before["corefile"])
+        remove(stage, both)
     listed = stage.kubectl("api-resources", "--verbs=list", "-o", "name").split()
     # A CNI's own records of pods have the pods' labels; the CNI removes them itself.
     kinds = [one for one in listed if not one.endswith(".cilium.io")]

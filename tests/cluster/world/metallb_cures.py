@@ -5,15 +5,13 @@ The law: as in scenes.py. Visitors depend on the announced address, so what they
 
 from __future__ import annotations
 
-import os
-import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Final
 
-from tests.cluster.acting import seen_by_nginx, under_load
+from tests.cluster.acting import remove, seen_by_nginx, under_load
 from tests.cluster.stage import Stage
 from tests.cluster.steps.balancer import CONTROLLER, visit
 from tests.cluster.steps.steering import decisions, is_steered
@@ -30,8 +28,7 @@ from tests.cluster.world.metallb_acting import (
     until_visitors,
 )
 from tests.cluster.world.metallb_front import in_the_way, start_front, with_own_address
-from tests.deploy.manifests import DEPLOY, INSTALLATION
-from tests.kit.programs import program
+from tests.deploy.manifests import INSTALLATION
 
 AWAY: Final = "switchback.dev/no-speaker"
 """A taint of the scene, so that a killed speaker does not come back."""
@@ -145,12 +142,7 @@ def expect_steered(stage: Stage) -> None:
 
 def removal_leaves_metallb_alone(stage: Stage) -> None:
     """`deploy/remove.sh`: the fault is back, and MetalLB's Services are as MetalLB made them."""
-    environment = {**os.environ, "KUBECTL": f"{program('kubectl')} --kubeconfig={stage.node.folder}/kubeconfig"}
-    command = stage.node.inside(str(DEPLOY / "remove.sh"), str(INSTALLATION))
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    stage.say((done.stdout + done.stderr).strip())
-    stage.expect("remove.sh", saw=done.returncode, wanted=0)
-    stage.expect("the Corefile", saw=stage.corefile(), wanted=stage.before["corefile"])
+    remove(stage, INSTALLATION)
     stage.eventually("the public address", lambda: stage.dig(HOST) == [stage.at.public], seconds=60)
     expect_refused(stage)
     until_visitors(stage)

@@ -39,7 +39,7 @@ def open_to_visitors(stage: Stage, one: Controller, *, plain: tuple[int, ...] = 
 
 
 def expect_visitors(stage: Stage, one: Controller) -> None:
-    """A visitor gets the pages over HTTP and HTTPS, and the backend is told of the visitor's own address."""
+    """A visitor gets the pages over HTTP and HTTPS, and the backend sees the visitor's own address."""
     wanted = one.page(stage.at.of(one.name))
 
     def sees(url: str) -> bool:
@@ -112,19 +112,9 @@ def expect_cure(stage: Stage, one: Controller) -> None:
 def expect_left_alone(stage: Stage, one: Controller) -> None:
     """The controller is looked at and not steered: its names have the public address, and pods are served at it."""
     until_decided(stage, one, "nothing")
-    until_public(stage, one)
+    stage.everywhere(one.pages, stage.at.of(one.name))
     expect_served(stage, one)
     expect_visitors(stage, one)
-
-
-def until_public(stage: Stage, one: Controller) -> None:
-    """Wait until every CoreDNS answers with the load balancer's address."""
-    public = [stage.at.of(one.name)]
-    stage.eventually(
-        f"the public address of {one.pages} from every CoreDNS",
-        lambda: all(stage.dig(one.pages) == public for _ in range(20)),
-        seconds=60,
-    )
 
 
 def until_decided(stage: Stage, one: Controller, decision: str) -> None:
@@ -132,7 +122,7 @@ def until_decided(stage: Stage, one: Controller, decision: str) -> None:
 
     def has_it() -> bool:
         row = decisions(stage).get(one.subject, {})
-        # The names of one that is let go are answered for some seconds more.
+        # A controller that is let go keeps its names for some seconds.
         return row.get("decision") == decision and not row["steered"]
 
     lasted = stage.eventually(f"the decision {decision} for {one.subject}", has_it, seconds=LONGEST)

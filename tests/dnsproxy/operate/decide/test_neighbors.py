@@ -98,7 +98,7 @@ def test_a_neighbor_is_another_service_at_an_address_of_the_controllers(
     ],
     ids=["some", "all of IPv4", "some and all", "all of both", "some of IPv6", "no network"],
 )
-def test_source_ranges_that_leave_nobody_out_are_none(ranges: tuple[str, ...], lends: bool) -> None:
+def test_source_ranges_limit_a_service_only_if_they_leave_somebody_out(ranges: tuple[str, ...], lends: bool) -> None:
     one = service("git/ssh", ports=(Port(22),), source_ranges=ranges)
     assert neighbor_ports(SERVICE, cluster(CLASS, SERVICE, one)) == ({22: "git/ssh"} if lends else {})
 

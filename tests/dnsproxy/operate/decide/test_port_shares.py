@@ -38,7 +38,7 @@ def shared(count: int, *, there: Iterable[int] = (), own: int = 0) -> tuple[list
         (6, (0, 1, 2, 3, 4), [66, 66, 66, 48, 2, 2]),
         (6, (5,), [66, 66, 48, 2, 2, 66]),
     ],
-    ids=["room for all", "too many", "a class more", "one that is there"],
+    ids=["room for all", "too many ports", "one class too many", "a route exists"],
 )
 def test_neighbors_get_what_the_ports_of_controllers_leave(
     count: int, there: tuple[int, ...], ports: list[int]
