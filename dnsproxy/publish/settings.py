@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from dnsproxy.publish.configmaps.manifests import MapName
-from dnsproxy.publish.externaldns.manifests import PREFIX, Kind
+from dnsproxy.publish.externaldns.manifests import PREFIXES, Kind
 from dnsproxy.publish.hosts.rules import Rules
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.host_port import HostPort
@@ -78,7 +78,7 @@ class ExternalDnsSettings:
     """None: the namespace of the credentials."""
     ttl: int = 60
     """Seconds, 1 to 86,400."""
-    annotation_prefix: str = PREFIX
+    annotation_prefixes: tuple[str, ...] = PREFIXES
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     allow_empty: bool = False

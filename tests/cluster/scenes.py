@@ -207,7 +207,8 @@ SCENES: Final[Mapping[str, Sequence[Callable[[Stage], None]]]] = {
     CONTROLLERS: WITH_CONTROLLERS,
 }
 _OF_TWO_FAMILIES: Final = frozenset({no_family_is_served, every_family_is_served})
-_OF_TWO_NODES: Final = frozenset({every_way_leads_to_the_page, drain_costs_nothing, node_dies})
+_OF_TWO_NODES: Final = frozenset({every_way_leads_to_the_page, contour_is_upgraded, drain_costs_nothing, node_dies})
+"""An upgrade of Contour is among them: Envoy is one pod for each node, so on one node nobody is served meanwhile."""
 _OF_WORLD: Final = frozenset(
     {
         *(contour_is_there, contour_is_cured, contour_is_upgraded),

@@ -6,6 +6,7 @@ The programs are real, as in test_operate_changes.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,6 +72,11 @@ def cluster_ip(stage: Stage, name: str) -> str:
     return str(stage.routes()[name]["spec"]["clusterIP"])
 
 
+def this_second() -> str:
+    """As the API server writes a creationTimestamp."""
+    return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def faults(stage: Stage) -> dict[str, str]:
     """By route Service, what operate says is wrong with it."""
     return {one["service"]: "; ".join(one["faults"]) for one in stage.steering()["routes"] if one["faults"]}
@@ -103,8 +109,9 @@ def test_a_bad_route_service_gets_an_event_and_moves_no_other(stage: Stage, runn
     before = stage.routes()[ROUTE]
     with stage.visited(HOST) as visits:
         stage.put(*(one for one, _ in BAD.values()))
-        # The second with this port; the first is older and keeps it.
+        # The second with this port; the first is older and keeps it. The API server counts ages in whole seconds.
         taken = int(before["spec"]["ports"][0]["targetPort"])
+        stage.eventually("a second passed", lambda: this_second() > before["metadata"]["creationTimestamp"])
         stage.put(mine("clash", "ingress-nginx/nginx", 443, taken))
         wanted = {f"{OWN}/{name}" for name in (*BAD, "clash")}
         stage.eventually("all faults are told", lambda: faults(stage).keys() == wanted)

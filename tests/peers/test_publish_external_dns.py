@@ -106,6 +106,27 @@ def test_an_annotation_prefix_of_ones_own_parts_two_external_dns(server: ApiServ
     assert bind.ask("app.example.org") == ["192.0.2.10"]
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param([], id="from 0.22 on"),
+        pytest.param(["--annotation-prefix=external-dns.alpha.kubernetes.io/"], id="before 0.22"),
+        pytest.param(["--enable-legacy-annotation-prefix"], id="with the help for the change"),
+    ],
+)
+def test_external_dns_of_every_age_reads_a_service(
+    server: ApiServer, bind: Bind, tmp_path: Path, flags: list[str]
+) -> None:
+    """Its default --annotation-prefix changed in 0.22."""
+    place = Place(server, tmp_path, f"dns-prefix-{bind.port}", SERVICE_RIGHTS)
+    place.has("app.example.org 192.0.2.10")
+    publish(place, Kind.SERVICE, "--ttl", "120")
+    said = sync_once(bind, server.kubeconfig, place.name, *flags, sources=["service"])
+    assert bind.ask("app.example.org") == ["192.0.2.10"]
+    assert bind.ttl("app.example.org") == 120
+    assert "ignoring annotation" not in said
+
+
 def test_external_dns_says_what_it_has_seen_and_we_can_tell(server: ApiServer, bind: Bind, tmp_path: Path) -> None:
     place = Place(server, tmp_path, "dns-seen", ENDPOINT_RIGHTS)
     place.has("app.example.org 192.0.2.10")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from dnsproxy.publish.externaldns.manifests import PREFIX, Kind
+from dnsproxy.publish.externaldns.manifests import PREFIXES, Kind
 from dnsproxy.publish.externaldns.options import (
     MOST,
     parse_annotation,
@@ -54,8 +54,10 @@ Examples:
 @click.option(
     "--annotation-prefix",
     type=CheckedType("domain/", parse_annotation_prefix),
-    default=PREFIX,
-    help="The prefix of the annotations on Services; the same as the --annotation-prefix of external-dns.",
+    multiple=True,
+    default=PREFIXES,
+    help="The prefix of the annotations on Services; the same as the --annotation-prefix of external-dns. Repeatable; "
+    "the default is that of external-dns from 0.22 on, and that of those before.",
 )
 @click.option(
     "--label",
@@ -88,7 +90,7 @@ def publish_external_dns(log_format: str | None, log_level: str, **values: Any) 
 
     common = make_common(values)
     labels, annotations = dict(values["label"]), dict(values["annotation"])
-    faults = refuse_reserved(labels, annotations, prefix=values["annotation_prefix"])
+    faults = refuse_reserved(labels, annotations, prefixes=values["annotation_prefix"])
     faults += [
         f"--{flag}: at most {MOST}"
         for flag, given in (("label", labels), ("annotation", annotations))
@@ -102,7 +104,7 @@ def publish_external_dns(log_format: str | None, log_level: str, **values: Any) 
         kind=Kind(values["output"]),
         namespace=values["namespace"],
         ttl=values["ttl"],
-        annotation_prefix=values["annotation_prefix"],
+        annotation_prefixes=values["annotation_prefix"],
         labels=labels,
         annotations=annotations,
         allow_empty=values["allow_empty"],

@@ -27,7 +27,8 @@ PUBLISHER: Final = "switchback.dev/publisher"
 """The annotation with the source of the table, so that two publishers of one instance notice each other."""
 DIGEST: Final = "switchback.dev/digest"
 """The annotation with the digest of the content."""
-PREFIX: Final = "external-dns.alpha.kubernetes.io/"
+PREFIXES: Final = ("external-dns.kubernetes.io/", "external-dns.alpha.kubernetes.io/")
+"""The default --annotation-prefix of external-dns from 0.22 on, and of those before; each reads its own alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ class Style:
     instance: str
     ttl: int
     """Seconds."""
-    annotation_prefix: str = PREFIX
+    annotation_prefixes: tuple[str, ...] = PREFIXES
+    """A Service says everything under each."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Additional labels."""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -132,18 +134,21 @@ def make_manifest(record: Record, style: Style) -> Manifest:
     return Manifest(name, record, {**said, "metadata": metadata})
 
 
-def hostname_of(spec: Mapping[str, Any] | None, annotations: Mapping[str, str] | None, *, prefix: str) -> str:
+def hostname_of(
+    spec: Mapping[str, Any] | None, annotations: Mapping[str, str] | None, *, prefixes: Iterable[str]
+) -> str:
     """The hostname of a stored object of either kind, or an empty text."""
-    if annotations and (hostname := annotations.get(f"{prefix}hostname")):
-        return hostname
+    for prefix in prefixes:
+        if annotations and (hostname := annotations.get(f"{prefix}hostname")):
+            return hostname
     endpoints = (spec or {}).get("endpoints")
     first = endpoints[0] if isinstance(endpoints, list) and endpoints else None
     return str(first.get("dnsName") or "") if isinstance(first, Mapping) else ""
 
 
-def reserved_annotations(prefix: str) -> frozenset[str]:
+def reserved_annotations(prefixes: Iterable[str]) -> frozenset[str]:
     """The annotations that only the publisher sets."""
-    return frozenset({DIGEST, *(f"{prefix}{word}" for word in ("hostname", "target", "ttl"))})
+    return frozenset({DIGEST, *(f"{prefix}{word}" for prefix in prefixes for word in ("hostname", "target", "ttl"))})
 
 
 def format_record(record: Record) -> str:
@@ -178,4 +183,4 @@ def _annotations(record: Record, style: Style) -> dict[str, str]:
         "target": ",".join((*record.ipv4, *record.ipv6)),
         "ttl": str(style.ttl),
     }
-    return {f"{style.annotation_prefix}{word}": value for word, value in said.items()}
+    return {f"{prefix}{word}": value for prefix in style.annotation_prefixes for word, value in said.items()}

@@ -43,7 +43,7 @@ def parse_annotation_prefix(text: str) -> str:
     """`DOMAIN/`. Raises ValueError."""
     domain = text.removesuffix("/")
     if not text.endswith("/") or len(domain) > _LONGEST_PREFIX or not _SUBDOMAIN.fullmatch(domain):
-        raise ValueError(f"{quoted(text)} is not a prefix such as external-dns.alpha.kubernetes.io/")
+        raise ValueError(f"{quoted(text)} is not a prefix such as external-dns.kubernetes.io/")
     return text
 
 
@@ -60,9 +60,9 @@ def parse_annotation(text: str) -> tuple[str, str]:
     return _parse_pair(text)
 
 
-def refuse_reserved(labels: Iterable[str], annotations: Iterable[str], *, prefix: str) -> list[str]:
+def refuse_reserved(labels: Iterable[str], annotations: Iterable[str], *, prefixes: Iterable[str]) -> list[str]:
     """Why some of these keys are refused, a line for each."""
-    ours = reserved_annotations(prefix)
+    ours = reserved_annotations(prefixes)
     return [
         *(f"--label {key}: it marks the owner of the objects" for key in labels if _is_reserved(key, {MANAGED_BY})),
         *(f"--annotation {key}: the publisher sets it" for key in annotations if _is_reserved(key, ours)),

@@ -22,7 +22,7 @@ async def run_publish_external_dns(settings: ExternalDnsSettings) -> int:
             namespace=settings.namespace or client.cluster.namespace,
             instance=settings.instance,
             ttl=settings.ttl,
-            annotation_prefix=settings.annotation_prefix,
+            annotation_prefixes=settings.annotation_prefixes,
             labels=settings.labels,
             annotations=settings.annotations,
             publisher=str(common.source),

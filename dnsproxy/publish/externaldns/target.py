@@ -148,11 +148,11 @@ class ExternalDnsTarget:
         """Why an object with our labels is another publisher's; empty if it is ours."""
         if self._take_over:
             return ""
-        annotations, prefix = one.metadata.annotations or {}, self._style.annotation_prefix
+        annotations, prefixes = one.metadata.annotations or {}, self._style.annotation_prefixes
         other = annotations.get(PUBLISHER, self._style.publisher)
         if other != self._style.publisher:
             return f"a publisher of {other} with the same --instance wrote it"
-        hostname = hostname_of(one.spec, annotations, prefix=prefix).removeprefix("*.")
+        hostname = hostname_of(one.spec, annotations, prefixes=prefixes).removeprefix("*.")
         if self._zones and hostname and not is_within_any(hostname, self._zones):
             return "a publisher with the same --instance wrote it for another --zone"
         return ""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dnsproxy.admin.publication import format_document
+from dnsproxy.publish.externaldns.manifests import PREFIXES
 from tests.kit.launched import ROOT
 from tests.kit.publications import many
 
@@ -51,11 +52,14 @@ def run(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, st
         pytest.param(["--instance", "a", "--output", "json"], 2, "--output: 'json' is not one of", id="a bad output"),
         pytest.param(["--instance", "a", "--annotation-prefix", "x"], 2, "is not a prefix such as", id="a bad prefix"),
         pytest.param(["--instance", "a", "--label", "x"], 2, "--label: 'x' is not KEY=VALUE", id="a bad label"),
-        pytest.param(
-            ["--instance", "a", "--annotation", "external-dns.alpha.kubernetes.io/target=192.0.2.1"],
-            2,
-            "the publisher sets it",
-            id="an annotation of ours",
+        *(
+            pytest.param(
+                ["--instance", "a", "--annotation", f"{prefix}target=192.0.2.1"],
+                2,
+                "the publisher sets it",
+                id=f"an annotation of ours, {prefix}",
+            )
+            for prefix in PREFIXES
         ),
         pytest.param(
             ["--instance", "a", *(word for number in range(33) for word in ("--label", f"l{number}=x"))],

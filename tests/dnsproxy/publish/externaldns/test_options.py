@@ -62,9 +62,9 @@ def test_bad_values_are_refused(parse: Callable[[str], Any], text: str) -> None:
     ],
 )
 def test_what_is_ours_to_say_is_refused(labels: list[str], annotations: list[str], said: str) -> None:
-    (fault,) = refuse_reserved(labels, annotations, prefix="in.example.org/")
+    (fault,) = refuse_reserved(labels, annotations, prefixes=["out.example.org/", "in.example.org/"])
     assert fault.startswith(said)
 
 
 def test_what_only_looks_like_ours_is_taken() -> None:
-    assert refuse_reserved(["managed-by", "team"], ["target", "in.example.org/owner"], prefix="in.example.org/") == []
+    assert refuse_reserved(["managed-by", "team"], ["target", "in.example.org/owner"], prefixes=["out.example.org/", "in.example.org/"]) == []

@@ -193,7 +193,7 @@ def test_a_dns_endpoint_has_a_record_for_each_family() -> None:
 
 def test_a_service_says_it_in_annotations_ipv4_first() -> None:
     (one,) = manifests(
-        "app.example.org 2001:db8::1 192.0.2.1", style=style(Kind.SERVICE, annotation_prefix="in.example.org/")
+        "app.example.org 2001:db8::1 192.0.2.1", style=style(Kind.SERVICE, annotation_prefixes=("in.example.org/",))
     )
     annotations = dict(one.body["metadata"]["annotations"])
     assert annotations.pop(DIGEST)
@@ -203,6 +203,17 @@ def test_a_service_says_it_in_annotations_ipv4_first() -> None:
         "in.example.org/ttl": "60",
     }
     assert one.body["spec"] == {"clusterIP": "None"}
+
+
+def test_a_service_says_it_to_external_dns_of_every_age() -> None:
+    (one,) = manifests("app.example.org 192.0.2.1", style=style(Kind.SERVICE))
+    annotations = one.body["metadata"]["annotations"]
+    for prefix in ("external-dns.kubernetes.io/", "external-dns.alpha.kubernetes.io/"):
+        assert {word: annotations[f"{prefix}{word}"] for word in ("hostname", "target", "ttl")} == {
+            "hostname": "app.example.org",
+            "target": "192.0.2.1",
+            "ttl": "60",
+        }
 
 
 def test_labels_of_ones_own_never_hide_whose_an_object_is() -> None:
