@@ -67,4 +67,5 @@ def test_what_is_ours_to_say_is_refused(labels: list[str], annotations: list[str
 
 
 def test_what_only_looks_like_ours_is_taken() -> None:
-    assert refuse_reserved(["managed-by", "team"], ["target", "in.example.org/owner"], prefixes=["out.example.org/", "in.example.org/"]) == []
+    annotations = ["target", "in.example.org/owner"]
+    assert refuse_reserved(["managed-by", "team"], annotations, prefixes=["in.example.org/"]) == []
