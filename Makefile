@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 # The version of uv in the lock file.
 UV_VERSION := $(shell sed -n '/^name = "uv"$$/,/^version/s/^version = "\(.*\)"/\1/p' uv.lock)
 
-# Parallel tests: one more than processors, as many tests mostly wait; at most 4, as each may start an API server of its own.
-WORKERS ?= $(shell processors=$$(nproc 2>/dev/null || echo 2); echo $$((processors < 4 ? processors + 1 : 4)))
+# Parallel tests. At most 4, because each worker may start its own Kubernetes API server; many tests mostly wait.
+WORKERS ?= $(shell processors=$$(nproc 2>/dev/null || echo 2); echo $$((processors < 4 ? processors : 4)))
 
 # Bytecode is kept in .venv, also if PYTHONDONTWRITEBYTECODE is set: otherwise each worker and each started program
 # compiles all of its modules again: a command such as `dnsproxy table` then takes 0.62 s of processor time, not 0.27.
