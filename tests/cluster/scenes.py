@@ -208,7 +208,7 @@ SCENES: Final[Mapping[str, Sequence[Callable[[Stage], None]]]] = {
 }
 _OF_TWO_FAMILIES: Final = frozenset({no_family_is_served, every_family_is_served})
 _OF_TWO_NODES: Final = frozenset({every_way_leads_to_the_page, contour_is_upgraded, drain_costs_nothing, node_dies})
-"""An upgrade of Contour is among them: Envoy is one pod for each node, so on one node nobody is served meanwhile."""
+"""One node cannot upgrade Contour under load: its one pod of Envoy restarts, and no other pod serves meanwhile."""
 _OF_WORLD: Final = frozenset(
     {
         *(contour_is_there, contour_is_cured, contour_is_upgraded),
