@@ -10,19 +10,22 @@ from importlib.metadata import version
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from sidecar.cli.options import (
     BadUsage,
+    CheckedType,
     Endpoint,
     EndpointType,
     Group,
     Program,
     Seconds,
     admin_option,
+    kubeconfig_options,
     log_options,
     run_program,
 )
-from wholeip.options import ADMIN, cluster_options, make_cluster
+from wholeip.options import ADMIN, cluster_options, make_cluster, parse_namespace
 
 EPILOG = """\b
 Examples:
@@ -56,6 +59,7 @@ UNINSTALL_EPILOG = """\b
 Examples:
   wholeip uninstall --dry-run
   wholeip uninstall
+  wholeip uninstall --every-node switchback-wholeip     ends the agents, then a Job on each node
 """
 
 
@@ -139,11 +143,31 @@ def status(admin: Endpoint, output: str) -> None:
 
 @main.command(epilog=UNINSTALL_EPILOG)
 @click.option("--dry-run", is_flag=True, help="Print what would be removed, and change nothing.")
-def uninstall(*, dry_run: bool) -> None:
+@click.option(
+    "--every-node",
+    type=CheckedType("namespace", parse_namespace),
+    help="On all Linux nodes of the cluster: end the agents in this namespace, then run a Job on each node.",
+)
+@kubeconfig_options("How to reach the cluster, for --every-node.")
+@click.pass_context
+def uninstall(
+    ctx: click.Context, /, *, dry_run: bool, every_node: str | None, kubeconfig: str | None, context: str | None
+) -> None:
     """Remove the rules from this node's kernel and nothing else. Stop the agent first, or it restores them.
 
-    Exit status: 0 there are no rules (any more), 2 bad usage, 3 nftables is not available.
+    Exit status: 0 there are no rules (any more), 1 a node still has rules, 2 bad usage, 3 nftables or the cluster is
+    not available.
     """
+    if every_node is not None:
+        from wholeip.every_node_command import run_on_every_node  # noqa: PLC0415  # as above
+
+        run_program(run_on_every_node, every_node, kubeconfig, context, dry_run)
+    # Of the command line: a variable may be there for other commands.
+    given = [one for one in ("kubeconfig", "context") if ctx.get_parameter_source(one) is ParameterSource.COMMANDLINE]
+    if given:
+        raise BadUsage(
+            [f"--{one}: is for --every-node only; without it, this node's rules are removed" for one in given]
+        )
     from wholeip.uninstall_command import run_uninstall  # noqa: PLC0415  # as above
 
     run_program(run_uninstall, dry_run)

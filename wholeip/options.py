@@ -21,6 +21,7 @@ ADMIN: Final = "127.0.0.1:8083"
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 # RFC 1123, as Kubernetes requires for names of nodes.
+_NAMESPACE: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _NODE_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 
 
@@ -35,6 +36,13 @@ def parse_node_name(text: str) -> str:
     """The name of a Node. Raises ValueError."""
     if not _NODE_NAME.fullmatch(text):
         raise ValueError(f"{text!a} cannot be the name of a Node: small letters, digits, - and . between them")
+    return text
+
+
+def parse_namespace(text: str) -> str:
+    """The name of a Namespace. Raises ValueError."""
+    if not _NAMESPACE.fullmatch(text):
+        raise ValueError(f"{text!a} cannot be the name of a Namespace: small letters, digits and - between them")
     return text
 
 

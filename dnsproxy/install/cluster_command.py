@@ -15,6 +15,7 @@ import click
 
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.method_choice import choose_method
+from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client
@@ -29,6 +30,7 @@ from dnsproxy.install.report.rights import WATCH_NAME, format_roles, grants_of, 
 from dnsproxy.install.report.verdict import StatusReport, Verdict
 from dnsproxy.install.run import applying
 from dnsproxy.install.run.applying import Planned, Settled
+from dnsproxy.install.run.ending_operate import SECONDS, delete_objects_of_operate, end_operate
 from dnsproxy.install.run.result_event import record_result
 from dnsproxy.install.run.survey import InstallRequest
 from dnsproxy.install.run.upstream_comparison import compare_upstreams
@@ -59,6 +61,10 @@ class RunOptions:
     as_json: bool
     events: bool = False
     """Whether the result also becomes an Event."""
+    operate: ObjectRef | None = None
+    """A Deployment of `dnsproxy operate` that ends before its stanza is removed."""
+    keep_stanza: bool = False
+    """Whether the stanza belongs to the owner of the DNS, who removes it."""
 
 
 async def install(request: InstallRequest, options: RunOptions) -> int:
@@ -79,7 +85,7 @@ async def uninstall(where: ServiceRef, options: RunOptions) -> int:
     """Remove everything that an install wrote; the exit status."""
     async with await load_client(kubeconfig=options.kubeconfig, context=options.context) as client:
         try:
-            return await _uninstall(client, where, options)
+            return await _uninstall_with_operate(client, where, options)
         except ChangeRefused as refusal:
             raise StartError(str(refusal), status=ExitStatus.NO) from None
 
@@ -109,6 +115,22 @@ async def _record(client: ApiClient, request: InstallRequest, options: RunOption
         why = await record_result(client, request.own, reason, note)
         if why and not options.as_json:
             click.echo(f"Note: {one_line(why)}", err=True)
+
+
+async def _uninstall_with_operate(client: ApiClient, where: ServiceRef, options: RunOptions) -> int:
+    operate = options.operate
+    if operate is None or options.dry_run:
+        return await _uninstall(client, where, options)
+    name = f"{operate.namespace}/{operate.name}"
+    waiting = Progress(f"the pods of {name} to end", SECONDS, silent=options.as_json)
+    await end_operate(client, operate, on_wait=lambda passed: waiting(passed, ()))
+    waiting.end()
+    status = ExitStatus.DONE if options.keep_stanza else await _uninstall(client, where, options)
+    if status == ExitStatus.DONE:
+        deleted = await delete_objects_of_operate(client, operate)
+        if not options.as_json:
+            click.echo(f"Deleted {name}, {deleted} of its route Services, and its Lease", err=True)
+    return status
 
 
 async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dnsproxy.cluster_dns.options import (
+    OBJECT_REF,
     cluster_options,
     is_given,
     make_service_ref,
@@ -41,7 +42,7 @@ _WAIT_SECONDS: Final = 120.0
 """Seconds. The kubelet updates a ConfigMap within a minute, and CoreDNS reloads it within 45 s more."""
 _ON_CLUSTERS: Final = (
     *("kubeconfig", "context", "dns_service", "service", "dns", "method", "from", "timeout", "output"),
-    *("accept_upstreams", "events", "watch", *ON_WATCHES),
+    *("accept_upstreams", "events", "watch", "operate", "keep_stanza", *ON_WATCHES),
 )
 _ON_FILES: Final = ("in_place", "coredns_version")
 
@@ -62,6 +63,7 @@ UNINSTALL_EPILOG = """\b
 Examples:
   dnsproxy uninstall --dry-run
   dnsproxy uninstall --context production
+  dnsproxy uninstall --operate switchback/operate         whatever would restore the stanza goes first
   dnsproxy uninstall --file Corefile --in-place
 
 \b
@@ -160,6 +162,17 @@ def install(
 @click.command(cls=Command, epilog=UNINSTALL_EPILOG)
 @cluster_options
 @_run_options
+@click.option(
+    "--operate",
+    type=OBJECT_REF,
+    help="First delete this Deployment of `dnsproxy operate`, which would restore the stanza, and wait until its pods "
+    "have ended; at the end delete its route Services and its Lease.",
+)
+@click.option(
+    "--keep-stanza",
+    is_flag=True,
+    help="With --operate: leave the stanza to the owner of the DNS, who was handed it (operate --method print).",
+)
 @_file_options
 @click.pass_context
 def uninstall(
@@ -174,6 +187,8 @@ def uninstall(
     if file is not None:
         uninstall_file(file, in_place=in_place, dry_run=dry_run)
         return
+    if on_cluster["keep_stanza"] and on_cluster["operate"] is None:
+        raise BadUsage(["--keep-stanza: there is nothing else to remove without --operate"])
     from dnsproxy.install import cluster_command  # noqa: PLC0415  # as above
 
     where = make_service_ref(on_cluster["dns_service"])
@@ -191,6 +206,8 @@ def _options_of(values: dict[str, Any], *, dry_run: bool) -> RunOptions:
         dry_run=dry_run,
         as_json=values["output"] == "json",
         events=values.get("events", False),
+        operate=values.get("operate"),
+        keep_stanza=values.get("keep_stanza", False),
     )
 
 

@@ -35,7 +35,7 @@ class Progress:
             return
         self._next = passed + _EVERY
         said = "; ".join(f"{format_address(one.endpoint)} for {one.zone}: {one.said}" for one in asked)
-        text = f"Waiting for {self._what}, {passed:.0f} of up to {self._seconds:.0f} s ({said})"
+        text = f"Waiting for {self._what}, {passed:.0f} of up to {self._seconds:.0f} s{f' ({said})' if said else ''}"
         if self._line.on_terminal:
             self._line.show(text)
         else:

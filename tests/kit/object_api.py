@@ -23,17 +23,21 @@ from tests.kit.manifest_api import respond
 
 Object = dict[str, Any]
 
-PLURALS = ("configmaps", "services", "dnsendpoints")
+PLURALS = ("configmaps", "services", "dnsendpoints", "nodes", "jobs")
 
 
 @dataclass
 class ObjectApi:
-    """`objects` by path; `refusals` by method and path (or its suffix) replace responses; `before` is called first."""
+    """`objects` by path; `refusals` by method and path (or its suffix) replace responses; `before` is called first.
+
+    `outlives` has the number of reads for which a path answers after a deletion in the foreground, as its pods end.
+    """
 
     objects: dict[str, Object] = field(default_factory=dict)
     refusals: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     before: Callable[[str, str], None] = lambda *_: None
     asked: list[tuple[str, str]] = field(default_factory=list)
+    outlives: dict[str, int] = field(default_factory=dict)
     largest_page: int = 500
     _version: int = 1
 
@@ -61,7 +65,9 @@ class ObjectApi:
                 return _failure(code, message)
         match method:
             case "GET" if path in self.objects:
-                return _success(self.objects[path])
+                return self._get(path)
+            case "POST":
+                return self._create(path, json.loads(request.content))
             case "GET":
                 return self._list(path, dict(request.url.params))
             case "PATCH":
@@ -69,6 +75,21 @@ class ObjectApi:
             case "DELETE":
                 return self._delete(path, json.loads(request.content))
         raise AssertionError(f"{method} {path}")
+
+    def _get(self, path: str) -> httpx2.Response:
+        found = self.objects[path]
+        if "deletionTimestamp" in found["metadata"]:
+            self.outlives[path] -= 1
+            if self.outlives[path] == 0:
+                del self.objects[path]
+        return _success(found)
+
+    def _create(self, path: str, body: Object) -> httpx2.Response:
+        key = f"{path}/{body['metadata']['name']}"
+        if key in self.objects:
+            return _failure(409, "already exists")
+        self.put(key, body)
+        return _success(self.objects[key], 201)
 
     def _list(self, path: str, params: dict[str, str]) -> httpx2.Response:
         if path.rpartition("/")[2] not in PLURALS:
@@ -107,6 +128,9 @@ class ObjectApi:
         version = (body.get("preconditions") or {}).get("resourceVersion")
         if version not in (None, there["metadata"]["resourceVersion"]):
             return _failure(409, "the object has been modified")
+        if body.get("propagationPolicy") == "Foreground" and self.outlives.get(path):
+            there["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+            return _success(there)
         del self.objects[path]
         return _success({"kind": "Status", "status": "Success"})
 

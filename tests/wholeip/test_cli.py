@@ -21,7 +21,7 @@ from tests.kit.ports import free_ports
 from tests.kit.wholeip_objects import ip
 from tests.wholeip.agent.test_reconciler import LB, POD, SERVICES, make_api, put_service, put_slice
 from wholeip.cli import main
-from wholeip.options import own_name, parse_label_value, parse_node_name
+from wholeip.options import own_name, parse_label_value, parse_namespace, parse_node_name
 from wholeip.rules_command import print_rules
 from wholeip.settings import ClusterSettings
 
@@ -81,6 +81,18 @@ def run(*arguments: str, **environment: str) -> Result:
         pytest.param(["rules", "--output", "xml"], {}, ["--output: 'xml' is not one of 'nft', 'json'."], id="output"),
         pytest.param(["status", "--admin", "off"], {}, ["--admin: 'off' is not ADDR:PORT"], id="no agent to ask"),
         pytest.param(["uninstall", "--dry"], {}, ["No such option '--dry'. Did you mean '--dry-run'?"], id="mistyped"),
+        pytest.param(
+            ["uninstall", "--context", "production", "--kubeconfig", "kubeconfig"],
+            {},
+            [
+                "--kubeconfig: is for --every-node only; without it, this node's rules are removed",
+                "--context: is for --every-node only",
+            ],
+            id="a cluster for one node",
+        ),
+        pytest.param(
+            ["uninstall", "--every-node", "a/b"], {}, ["--every-node: 'a/b' cannot be the name"], id="no namespace"
+        ),
         pytest.param(["instal"], {}, ["No such command 'instal'"], id="no such command"),
     ],
 )
@@ -118,6 +130,13 @@ def test_a_node_name_is_that_of_an_object(text: str) -> None:
     with pytest.raises(ValueError, match="Node"):
         parse_node_name(text)
     assert parse_node_name("node-1.example.org") == "node-1.example.org"
+
+
+@pytest.mark.parametrize("text", ["", "A", "-a", "a-", "a.b", "a b", "a/b", "a\n", "a" * 64])
+def test_a_namespace_is_one_label(text: str) -> None:
+    with pytest.raises(ValueError, match="Namespace"):
+        parse_namespace(text)
+    assert parse_namespace("switchback-wholeip") == "switchback-wholeip"
 
 
 def test_without_a_name_the_node_is_called_like_its_host() -> None:

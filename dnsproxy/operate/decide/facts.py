@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
 
 from dnsproxy.doctor.facts.model import Service
 from dnsproxy.doctor.judge.header_mode import HeaderMode
@@ -17,9 +16,6 @@ from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.short_circuit import DataPlane
 from sidecar.kubernetes.route_services import gateway_subject, ingress_class_subject, parse_subjects
 from sidecar.values.endpoints import Endpoint
-
-MANAGER: Final = "switchback-operate"
-"""A route Service with this value of the label app.kubernetes.io/managed-by is ours; all others belong to people."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

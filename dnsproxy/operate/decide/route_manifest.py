@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dnsproxy.operate.decide.facts import MANAGER, ListenPort, Route
+from dnsproxy.cluster_dns.operate_objects import MANAGER
+from dnsproxy.operate.decide.facts import ListenPort, Route
 from sidecar.kubernetes.relay_routes import MANAGED_BY, RoutePort, RouteService
 from sidecar.kubernetes.route_services import ENDPOINT_HEADERS, FOR, PORT_BACKENDS, PROXY_PROTOCOL, RELAY_TO, RELEASED
 from sidecar.values.endpoints import is_address

@@ -14,6 +14,7 @@ import msgspec
 import structlog
 import trio
 
+from dnsproxy.cluster_dns.operate_objects import LEASE
 from dnsproxy.operate.decide.leading import (
     DURATION,
     RENEW,
@@ -31,7 +32,6 @@ from sidecar.kubernetes.objects import ObjectMeta
 from sidecar.kubernetes.protocol import FAULTS
 from sidecar.values.text import one_line
 
-NAME: Final = "switchback-operate"
 SECONDS: Final = 3.0
 """For one answer of the API server."""
 _PATH: Final = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
@@ -94,7 +94,7 @@ class LeaseKeeper:
             pass
         except ApiError as error:
             if self.fault != str(error):
-                log.warning("the Lease cannot be held", lease=f"{self._namespace}/{NAME}", cause=one_line(str(error)))
+                log.warning("the Lease cannot be held", lease=f"{self._namespace}/{LEASE}", cause=one_line(str(error)))
             self.fault = str(error)
         if self.leads != before:
             log.info("leading" if self.leads else "not leading", holder=self.holder)
@@ -111,7 +111,7 @@ class LeaseKeeper:
 
     async def _look(self) -> SeenLease:
         try:
-            body = await self._client.get(f"{self._path}/{NAME}", seconds=SECONDS)
+            body = await self._client.get(f"{self._path}/{LEASE}", seconds=SECONDS)
         except NotFound:
             return SeenLease()
         return _read(body)
@@ -126,15 +126,15 @@ class LeaseKeeper:
     async def _write(self, holder: str, *, create: bool) -> SeenLease:
         """Raises ApiError: Conflict if another replica was faster."""
         body = json.dumps(self._manifest(holder)).encode()
-        method, path = ("POST", self._path) if create else ("PUT", f"{self._path}/{NAME}")
+        method, path = ("POST", self._path) if create else ("PUT", f"{self._path}/{LEASE}")
         answer = await self._client.change(
-            method, path, {"fieldManager": NAME}, body, content_type="application/json", seconds=SECONDS
+            method, path, {"fieldManager": LEASE}, body, content_type="application/json", seconds=SECONDS
         )
         return _read(answer)
 
     def _manifest(self, holder: str) -> dict[str, Any]:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        metadata: dict[str, Any] = {"name": NAME, "namespace": self._namespace}
+        metadata: dict[str, Any] = {"name": LEASE, "namespace": self._namespace}
         metadata["labels"] = {"app.kubernetes.io/part-of": "switchback"}
         if self.state.seen.version:
             metadata["resourceVersion"] = self.state.seen.version

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import structlog
 
+from dnsproxy.cluster_dns.operate_objects import MANAGER
 from dnsproxy.operate.decide.plan import Change, Create, Delete, Patch
 from dnsproxy.operate.decide.route_manifest import manifest_of, patch_of
 from dnsproxy.operate.decide.write_pace import WritePace, after_failure, after_success, before_write, in_place
@@ -20,8 +21,6 @@ from sidecar.kubernetes.errors import ApiError, Conflict, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.text import one_line
 
-MANAGER: Final = "switchback-operate"
-"""The field manager of the writes."""
 SECONDS: Final = 10.0
 """For one answer of the API server."""
 _WITHOUT_RIGHT: Final = ("cannot create", "cannot patch", "cannot delete")

@@ -156,6 +156,25 @@ BAD_VALUES = [
 ]
 
 
+def test_a_stanza_is_kept_only_beside_an_operate_that_ends() -> None:
+    result = run("uninstall", "--keep-stanza")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--keep-stanza: there is nothing else to remove without --operate" in result.stderr
+
+
+@pytest.mark.parametrize(("flag", "value"), [("--operate", "operate"), ("--operate", "a/b/c"), ("--operate", "A/b")])
+def test_an_operate_has_a_namespace_and_a_name(flag: str, value: str) -> None:
+    result = run("uninstall", flag, value)
+    assert result.exit_code == 2
+    assert "is not NAMESPACE/NAME" in result.stderr
+
+
+def test_an_operate_is_for_clusters() -> None:
+    result = run("uninstall", "--file", "-", "--operate", "switchback/operate", stdin=". {\n log\n}\n")
+    assert result.exit_code == 2
+    assert "--operate: is for clusters" in result.stderr
+
+
 @pytest.mark.parametrize(("arguments", "message"), BAD_VALUES)
 def test_a_bad_value_is_one_line_that_names_it(arguments: list[str], message: str, corefile: Path) -> None:
     arguments = [argument for argument in arguments if argument]
