@@ -7,10 +7,11 @@ The law: pure, except that it reads files of this project. A page includes a par
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 import yaml
@@ -209,6 +210,20 @@ def _played(which: str) -> str:
     return {"combinations": format_combinations, "programs": format_programs, "absent": format_absent}[which]()
 
 
+def _chart_values(_: str) -> str:
+    """The values of the chart down to the second level, with the words of its schema."""
+    schema = json.loads((ROOT / "deploy" / "chart" / "values.schema.json").read_text(encoding="utf-8"))
+    rows = [f"| `{path}` | {_cell(text)} |" for path, text in _described(schema["properties"])]
+    return "\n".join(["| value | |", "| --- | --- |", *rows])
+
+
+def _described(properties: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, one in properties.items():
+        yield f"{above}{name}", str(one["description"])
+        if not above and name != "settings":
+            yield from _described(one.get("properties", {}), f"{name}.")
+
+
 _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "flags": _flags,
     "providers": _providers,
@@ -222,4 +237,5 @@ _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "played": _played,
     "findings": _findings,
     "diagnosis": _diagnosis,
+    "chart-values": _chart_values,
 }

@@ -16,6 +16,8 @@ NEWER_GO=go1.27.0
 GO_PROXYPROTO_VERSION=v0.15.0
 PROMETHEUS_OPERATOR_VERSION=v0.85.0
 KUBE_SCORE_VERSION=v1.20.0
+HELM_VERSION=v4.3.1
+KUBECONFORM_VERSION=v0.8.0
 
 basic_peers() {
   local version
@@ -34,6 +36,9 @@ basic_peers() {
   GOTOOLCHAIN=$NEWER_GO peer dnsendpoint "$EXTERNAL_DNS_VERSION" module_folder sigs.k8s.io/external-dns config/crd/standard
   GOTOOLCHAIN=$NEWER_GO peer external-dns "$EXTERNAL_DNS_VERSION" external_dns
   optional go-proxyproto "$GO_PROXYPROTO_VERSION" go_proxyproto
+  peer helm "$HELM_VERSION" module_program helm.sh/helm/v4 ./cmd/helm \
+    -X "helm.sh/helm/v4/internal/version.version=$HELM_VERSION"
+  peer kubeconform "$KUBECONFORM_VERSION" module_program github.com/yannh/kubeconform ./cmd/kubeconform
   peer kube-score "$KUBE_SCORE_VERSION" module_program github.com/zegl/kube-score ./cmd/kube-score
   peer prometheus-operator "$PROMETHEUS_OPERATOR_VERSION" module_folder \
     github.com/prometheus-operator/prometheus-operator example/prometheus-operator-crd

@@ -5,7 +5,6 @@
 CONTOUR_VERSION=v1.33.8
 ENVOY_VERSION=v1.40.0
 CERT_MANAGER_VERSION=v1.21.2
-HELM_VERSION=v4.3.1
 PEBBLE_VERSION=v2.10.1
 SKIPPER_VERSION=v0.27.41
 # The next minor version needs modules that are not published.
@@ -24,8 +23,6 @@ stage_peers() {
   peer cert-manager "$CERT_MANAGER_BUILD" cert_manager
   peer cert-manager-crds "$CERT_MANAGER_VERSION" module_folder "$cert_manager" deploy/crds
   peer cert-manager-chart "$CERT_MANAGER_VERSION" module_folder "$cert_manager" deploy/charts/cert-manager
-  peer helm "$HELM_VERSION" module_program helm.sh/helm/v4 ./cmd/helm \
-    -X "helm.sh/helm/v4/internal/version.version=$HELM_VERSION"
   peer pebble "$PEBBLE_VERSION" module_program "$pebble" ./cmd/pebble -X "main.version=$PEBBLE_VERSION"
   peer speaker "$SPEAKER_BUILD" speaker
   peer metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker

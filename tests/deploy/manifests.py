@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +48,9 @@ NODE_HOSTS_SETTINGS: Final = {
     "literals": ["DNSPROXY_ZONE=example.org"],
 }
 """The names that nodes take; an owner's kustomization with node-hosts has this generator."""
+
+with (DEPLOY.parent / "pyproject.toml").open("rb") as _file:
+    PROJECT_VERSION: Final[str] = tomllib.load(_file)["project"]["version"]
 
 Manifest = Mapping[str, Any]
 

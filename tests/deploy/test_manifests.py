@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from tests.deploy.manifests import (
     ALONE,
     DEPLOY,
     INSTALLATION,
+    PROJECT_VERSION,
     Manifest,
     added,
     components,
@@ -118,10 +118,8 @@ def test_all_components_go_together(tmp_path: Path) -> None:
 
 
 def test_the_images_tag_is_this_version(manifests: Sequence[Manifest]) -> None:
-    with (DEPLOY.parent / "pyproject.toml").open("rb") as file:
-        version = tomllib.load(file)["project"]["version"]
     for _, template in pod_templates(manifests):
-        assert template["spec"]["containers"][0]["image"] == f"localhost/switchback:{version}"
+        assert template["spec"]["containers"][0]["image"] == f"localhost/switchback:{PROJECT_VERSION}"
 
 
 def test_the_guide_names_every_overlay_and_component() -> None:

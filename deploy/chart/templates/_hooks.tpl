@@ -1,0 +1,40 @@
+{{/*
+Hooks: objects that Helm makes for the time of an uninstallation or a test, and deletes afterwards.
+
+The law: none is in the output of `helm template`, of which `kubectl apply` would run each hook at once, as an ordinary object.
+A hook is rendered only while Helm talks to an API server: there a Namespace `kube-system` is to be found.
+*/}}
+
+{{- define "hooks.wanted" -}}
+  {{- if lookup "v1" "Namespace" "" "kube-system" }}yes{{ end }}
+{{- end }}
+
+{{- /* hooks.annotations: `.hook`, its `.weight`, and whether it `.stays` until the next one. Deleted when all have succeeded. */ -}}
+{{- define "hooks.annotations" -}}
+helm.sh/hook: {{ .hook }}
+helm.sh/hook-weight: {{ .weight | quote }}
+helm.sh/hook-delete-policy: before-hook-creation{{ if not .stays }},hook-succeeded{{ end }}
+{{- if .prints }}
+helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
+{{- end }}
+{{- end }}
+
+{{- /* hooks.job: the Job of the CronJob `.name`, of `.objects`, as a hook with the arguments `.args`. */ -}}
+{{- define "hooks.job" -}}
+  {{- $found := dict }}
+  {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "CronJob" "name" .name) "found" $found) }}
+  {{- $cronjob := first $found.list }}
+  {{- $spec := deepCopy $cronjob.spec.jobTemplate.spec }}
+  {{- $pod := $spec.template.spec }}
+  {{- $_ := set (first $pod.containers) "args" .args }}
+  {{- $_ := unset $pod "nodeName" }}
+  {{- with .account }}{{ $_ := set $pod "serviceAccountName" . }}{{ $_ := set $pod "automountServiceAccountToken" true }}{{ end }}
+  {{- $labels := deepCopy $cronjob.metadata.labels }}
+  {{- with .label }}
+    {{- $_ := set $labels "app.kubernetes.io/name" . }}
+    {{- $_ := set $spec.template.metadata "labels" $labels }}
+  {{- end }}
+  {{- $annotations := fromYaml (include "hooks.annotations" .) }}
+  {{- $metadata := dict "name" .as "namespace" $cronjob.metadata.namespace "labels" $labels "annotations" $annotations }}
+  {{- toYaml (dict "apiVersion" "batch/v1" "kind" "Job" "metadata" $metadata "spec" $spec) }}
+{{- end }}

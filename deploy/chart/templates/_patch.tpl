@@ -1,0 +1,62 @@
+{{/*
+Changes of one object, which is a dict: operations of a JSON patch (RFC 6902: add, replace, remove, test), and a merge (RFC
+7386: null removes, a list replaces a list). Both print nothing.
+*/}}
+
+{{- /* patch.apply: `.operation` (op, path, value) on `.object`. */ -}}
+{{- define "patch.apply" -}}
+  {{- $operation := .operation }}
+  {{- $keys := list }}
+  {{- range splitList "/" (trimPrefix "/" $operation.path) }}
+    {{- $keys = append $keys (. | replace "~1" "/" | replace "~0" "~") }}
+  {{- end }}
+  {{- $place := printf "%s %s: %s %s" .object.kind .object.metadata.name $operation.op $operation.path }}
+  {{- if eq $operation.op "test" }}{{ fail $place }}{{ end }}
+  {{- $last := last $keys }}
+  {{- $parent := .object }}
+  {{- /* A list cannot be changed in place: the map that has it gets another one. */ -}}
+  {{- $map := .object }}
+  {{- $key := "" }}
+  {{- range initial $keys }}
+    {{- if kindIs "slice" $parent }}
+      {{- if not (and (regexMatch "^[0-9]+$" .) (lt (int .) (len $parent))) }}{{ fail (printf "%s: there is no %s" $place .) }}{{ end }}
+      {{- $parent = index $parent (int .) }}
+    {{- else }}
+      {{- if not (and (kindIs "map" $parent) (hasKey $parent .)) }}{{ fail (printf "%s: there is no %s" $place .) }}{{ end }}
+      {{- $map = $parent }}
+      {{- $key = . }}
+      {{- $parent = index $parent . }}
+    {{- end }}
+  {{- end }}
+  {{- if kindIs "slice" $parent }}
+    {{- $index := ternary (len $parent) (int $last) (eq $last "-") }}
+    {{- if not (regexMatch "^(-|[0-9]+)$" $last) }}{{ fail (printf "%s: %s is no index of a list" $place $last) }}{{ end }}
+    {{- if ge $index (add (len $parent) (ternary 1 0 (eq $operation.op "add")) | int) }}{{ fail (printf "%s: there is no %s" $place $last) }}{{ end }}
+    {{- $before := slice $parent 0 $index }}
+    {{- $after := slice $parent (ternary $index (add1 $index | int) (eq $operation.op "add")) }}
+    {{- $value := ternary list (list $operation.value) (eq $operation.op "remove") }}
+    {{- $_ := set $map $key (default list (concat $before $value $after)) }}
+  {{- else }}
+    {{- if not (kindIs "map" $parent) }}{{ fail (printf "%s: there is no place for %s" $place $last) }}{{ end }}
+    {{- if and (ne $operation.op "add") (not (hasKey $parent $last)) }}{{ fail (printf "%s: there is no %s" $place $last) }}{{ end }}
+    {{- if eq $operation.op "remove" }}
+      {{- $_ := unset $parent $last }}
+    {{- else }}
+      {{- $_ := set $parent $last $operation.value }}
+    {{- end }}
+  {{- end }}
+{{- end }}
+
+{{- /* patch.merge: `.part` into `.object`. */ -}}
+{{- define "patch.merge" -}}
+  {{- $object := .object }}
+  {{- range $key, $value := .part }}
+    {{- if kindIs "invalid" $value }}
+      {{- $_ := unset $object $key }}
+    {{- else if and (kindIs "map" $value) (kindIs "map" (index $object $key)) }}
+      {{- include "patch.merge" (dict "object" (index $object $key) "part" $value) }}
+    {{- else }}
+      {{- $_ := set $object $key $value }}
+    {{- end }}
+  {{- end }}
+{{- end }}

@@ -1,0 +1,92 @@
+{{/* The values `settings` and `dns`: ConfigMaps with a program's variables, and the rights that the DNS's own names take. */}}
+
+{{- define "values.settings" -}}
+  {{- $scope := . }}
+  {{- range $program, $variables := .values.settings }}
+    {{- if $variables }}
+      {{- $map := printf "%s-settings" $program }}
+      {{- if and (eq $program "node-hosts") (has "node-hosts" $scope.enabled) }}
+        {{- $metadata := dict "name" $map "namespace" "switchback-nodes" }}
+        {{- $object := dict "apiVersion" "v1" "kind" "ConfigMap" "metadata" $metadata "data" dict }}
+        {{- $_ := set $scope.objects "list" (append $scope.objects.list $object) }}
+      {{- end }}
+      {{- $found := dict }}
+      {{- include "kustomize.find" (dict "objects" $scope.objects "target" (dict "kind" "ConfigMap" "name" $map) "found" $found) }}
+      {{- if not $found.list }}
+        {{- fail (printf "settings.%s: nothing reads it; switch on components.%s" $program $program) }}
+      {{- end }}
+      {{- range $found.list }}
+        {{- $data := .data }}
+        {{- range $name, $value := $variables }}
+          {{- /* A number of YAML is a float64 here, which would print as 1e+06. */ -}}
+          {{- $_ := set $data $name (kindIs "string" $value | ternary $value (toJson $value)) }}
+        {{- end }}
+      {{- end }}
+    {{- end }}
+  {{- end }}
+  {{- if has "node-hosts" .enabled }}
+    {{- include "values.zones" . }}
+  {{- end }}
+{{- end }}
+
+{{- /* As the component's `replacements`: without zones nothing is installed. */ -}}
+{{- define "values.zones" -}}
+  {{- $zones := get (index .values.settings "node-hosts") "DNSPROXY_ZONE" }}
+  {{- if not $zones }}
+    {{- fail "settings.node-hosts.DNSPROXY_ZONE: state the zones whose names nodes take, such as registry.example.org" }}
+  {{- end }}
+  {{- $found := dict }}
+  {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "DaemonSet" "name" "node-hosts") "found" $found) }}
+  {{- range $found.list }}
+    {{- $annotations := merge (dict "switchback.dev/zones" $zones) (default dict .metadata.annotations) }}
+    {{- $_ := set .metadata "annotations" $annotations }}
+  {{- end }}
+{{- end }}
+
+{{- define "values.dns" -}}
+  {{- $scope := . }}
+  {{- with .values.dns.service }}
+    {{- if not (has "operate" $scope.enabled) }}{{ fail "dns.service: only operate asks for it; switch on components.operate" }}{{ end }}
+    {{- include "values.right" (dict "objects" $scope.objects "role" "switchback-operate" "resource" "services" "verb" "get" "name" .) }}
+    {{- include "values.variable" (dict "objects" $scope.objects "map" "operate-settings" "name" "DNSPROXY_DNS_SERVICE" "value" (printf "kube-system/%s" .)) }}
+  {{- end }}
+  {{- range .values.dns.configMaps }}
+    {{- include "values.right" (dict "objects" $scope.objects "role" "switchback-operate" "resource" "configmaps" "verb" "get" "name" .) }}
+    {{- include "values.right" (dict "objects" $scope.objects "role" "switchback-operate-writing" "resource" "configmaps" "verb" "patch" "name" .) }}
+    {{- include "values.right" (dict "objects" $scope.objects "role" "switchback-dnsproxy-upstreams" "resource" "configmaps" "verb" "list" "name" .) }}
+  {{- end }}
+  {{- if .values.dns.configMaps }}
+    {{- $found := dict }}
+    {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "ConfigMap" "name" "dnsproxy-settings") "found" $found) }}
+    {{- $names := list }}
+    {{- range .values.dns.configMaps }}{{ $names = append $names (printf "kube-system/%s" .) }}{{ end }}
+    {{- range $found.list }}
+      {{- $_ := set .data "DNSPROXY_UPSTREAM_CONFIGMAP" (printf "%s %s" (join " " $names) .data.DNSPROXY_UPSTREAM_CONFIGMAP) }}
+    {{- end }}
+  {{- end }}
+{{- end }}
+
+{{- /* values.right: the first rule of `.role` with `.resource` and `.verb` names `.name` too. */ -}}
+{{- define "values.right" -}}
+  {{- $found := dict }}
+  {{- $scope := . }}
+  {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "Role" "name" .role) "found" $found) }}
+  {{- range $found.list }}
+    {{- $done := false }}
+    {{- range .rules }}
+      {{- if and (not $done) (has $scope.resource .resources) (has $scope.verb .verbs) .resourceNames }}
+        {{- $_ := set . "resourceNames" (append .resourceNames $scope.name) }}
+        {{- $done = true }}
+      {{- end }}
+    {{- end }}
+  {{- end }}
+{{- end }}
+
+{{- define "values.variable" -}}
+  {{- $found := dict }}
+  {{- $scope := . }}
+  {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "ConfigMap" "name" .map) "found" $found) }}
+  {{- range $found.list }}
+    {{- $_ := set .data $scope.name $scope.value }}
+  {{- end }}
+{{- end }}

@@ -1,0 +1,194 @@
+"""The chart on a real control plane: install, upgrade, roll back, test and uninstall, by the real Helm.
+
+The hooks of an uninstallation run with the accounts and the rights that the chart gives them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.deploy.control_plane import (
+    PEERS,
+    PodsOfJobs,
+    labelled,
+    namespace_is_there,
+    operate_has_run,
+    running_control_plane,
+)
+from tests.deploy.helm import CHART
+from tests.deploy.kubectl import kubectl
+from tests.deploy.manifests import added, name_of
+from tests.kit.apiserver import ApiServer
+from tests.kit.polling import poll_until
+from tests.kit.programs import program
+from tests.kit.recorded_cluster import PATHS, recorded_cluster
+
+pytestmark = [
+    pytest.mark.peer(*PEERS, "helm", "gateway-api", "prometheus-operator", "dnsendpoint"),
+    pytest.mark.timeout(400),
+]
+
+COREFILE: Final = f"{PATHS['ConfigMap'].format('kube-system')}/coredns"
+SECONDS: Final = 100.0
+LEASE: Final = {"metadata": {"name": "switchback-operate"}, "spec": {"holderIdentity": "a"}}
+NODES: Final = {"node-hosts": {"DNSPROXY_ZONE": "registry.example.org"}}
+EVERYTHING: Final = {"components": {one.name: True for one in added() if one.name != "print"}, "settings": NODES}
+
+
+class Failed(Exception):
+    """Helm failed; its output."""
+
+
+class Helm:
+    """Helm for one release on a test's API server."""
+
+    def __init__(self, server: ApiServer, *, namespace: str = "default") -> None:
+        self.server = server
+        self.namespace = namespace
+
+    def run(self, verb: str, *arguments: str, values: Mapping[str, Any] | None = None) -> str:
+        """Its output. Raises Failed."""
+        words = [*verb.split(), "switchback", *arguments, f"--kubeconfig={self.server.kubeconfig}"]
+        words += [f"--namespace={self.namespace}"]
+        words += [str(CHART), "--values=-"] if values is not None else []
+        given = None if values is None else json.dumps(values)
+        command = [program("helm"), *words]
+        done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Failed(done.stdout + done.stderr)
+        return done.stdout
+
+    def objects(self) -> set[str]:
+        """What the release has, by kind, namespace and name."""
+        return {name_of(one) for one in yaml.safe_load_all(self.run("get manifest")) if one}
+
+
+@pytest.fixture(scope="module")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with running_control_plane(tmp_path_factory.mktemp("control-plane")) as server:
+        definitions = (f"{program('gateway-api')}/standard", program("prometheus-operator"), program("dnsendpoint"))
+        kubectl(server, "apply", "--server-side", *(word for one in definitions for word in ("-f", one)))
+        server.create_namespace("ingress-nginx")
+        for name in ("node-1", "node-2"):
+            metadata = {"name": name, "labels": {"kubernetes.io/os": "linux"}}
+            server.request("POST", "/api/v1/nodes", {"metadata": metadata})
+        yield server
+
+
+def uninstall(server: ApiServer, folder: Path, helm: Helm, *, fail: bool = False) -> PodsOfJobs:
+    """Uninstall while the hooks' pods are played. Raises Failed."""
+    pods = PodsOfJobs(server, folder, fail=fail)
+    with pods.played():
+        helm.run("uninstall", f"--timeout={int(SECONDS)}s")
+    poll_until(lambda: not namespace_is_there(server), "the namespace ends", seconds=SECONDS)
+    return pods
+
+
+def test_every_component_goes_in_and_out_again_and_the_dns_is_as_before(
+    control_plane: ApiServer, tmp_path: Path
+) -> None:
+    server, helm = control_plane, Helm(control_plane)
+    assert labelled(server) == []
+    with recorded_cluster(server, "kubeadm"):
+        before = server.request("GET", COREFILE)["data"]
+        helm.run("install", values=EVERYTHING)
+        operate_has_run(server, tmp_path, "operate")
+        assert server.request("GET", COREFILE)["data"] != before
+        pods = uninstall(server, tmp_path, helm)
+        assert server.request("GET", COREFILE)["data"] == before, pods.said
+        assert sorted(pods.nodes) == ["node-1", "node-2"]
+        poll_until(lambda: labelled(server) == [], "every object is gone", seconds=SECONDS)
+
+
+def test_an_upgrade_removes_what_its_values_no_longer_have_and_a_rollback_brings_it_back(
+    control_plane: ApiServer, tmp_path: Path
+) -> None:
+    server, helm = control_plane, Helm(control_plane)
+    with recorded_cluster(server, "kubeadm"):
+        helm.run("install", values={"components": {"doctor": True}})
+        installed = helm.objects()
+        changed = {"components": {"doctor": True, "node-local": True}, "settings": {"dnsproxy": {"DNSPROXY_TTL": 7}}}
+        before = pod_annotations(server, "deployment/dnsproxy")
+        helm.run("upgrade", values=changed)
+        assert installed - helm.objects() == {
+            "Deployment switchback/dnsproxy",
+            "PodDisruptionBudget switchback/dnsproxy",
+        }
+        kinds = kubectl(server, "get", "deployments,daemonsets", "-n", "switchback", "-o", "name").split()
+        assert sorted(kinds) == ["daemonset.apps/dnsproxy", "deployment.apps/operate", "deployment.apps/relay"]
+        assert pod_annotations(server, "daemonset/dnsproxy") != before
+        settings = server.request("GET", "/api/v1/namespaces/switchback/configmaps/dnsproxy-settings")["data"]
+        assert settings["DNSPROXY_TTL"] == "7"
+        helm.run("rollback", "1")
+        assert helm.objects() == installed
+        assert pod_annotations(server, "deployment/dnsproxy") == before
+        uninstall(server, tmp_path, helm)
+
+
+def pod_annotations(server: ApiServer, workload: str) -> Any:
+    found = json.loads(kubectl(server, "get", workload, "-n", "switchback", "-o", "json"))
+    return found["spec"]["template"]["metadata"]["annotations"]
+
+
+def test_a_stanza_that_cannot_be_taken_out_keeps_everything(control_plane: ApiServer, tmp_path: Path) -> None:
+    server, helm = control_plane, Helm(control_plane)
+    with recorded_cluster(server, "kubeadm"):
+        helm.run("install", values={})
+        installed = helm.objects()
+        with pytest.raises(Failed, match="switchback-removal"):
+            uninstall(server, tmp_path, helm, fail=True)
+        for one in ("deployment/dnsproxy", "deployment/relay", "deployment/operate", "networkpolicy/dnsproxy"):
+            kubectl(server, "get", one, "-n", "switchback")
+        assert helm.objects() == installed
+        # The cause is mended, and it runs again.
+        uninstall(server, tmp_path, helm)
+        assert labelled(server) == []
+
+
+def test_an_installation_that_prints_leaves_the_stanza_to_its_owner(control_plane: ApiServer, tmp_path: Path) -> None:
+    server, helm = control_plane, Helm(control_plane)
+    with recorded_cluster(server, "kubeadm"):
+        helm.run("install", values={"components": {"print": True}})
+        server.request("POST", "/apis/coordination.k8s.io/v1/namespaces/switchback/leases", LEASE)
+        before = server.request("GET", COREFILE)
+        pods = uninstall(server, tmp_path, helm)
+        assert "Deleted switchback/operate" in pods.said
+        assert server.request("GET", COREFILE)["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+        assert labelled(server) == []
+
+
+def test_a_namespace_that_helm_made_is_left_and_nothing_in_it(control_plane: ApiServer, tmp_path: Path) -> None:
+    server, helm = control_plane, Helm(control_plane, namespace="switchback")
+    with recorded_cluster(server, "kubeadm"):
+        helm.run("install", "--create-namespace", values={})
+        operate_has_run(server, tmp_path, "operate")
+        server.request("DELETE", "/api/v1/namespaces/switchback/services/by-hand")
+        pods = PodsOfJobs(server, tmp_path)
+        with pods.played():
+            helm.run("uninstall", f"--timeout={int(SECONDS)}s")
+        assert labelled(server) == []
+        kinds = "services,leases,configmaps,secrets,serviceaccounts,deployments,roles,jobs"
+        left = kubectl(server, "get", kinds, "-n", "switchback", "-o", "name").split()
+        assert [one for one in left if "kube-root-ca" not in one and "/default" not in one] == []
+        kubectl(server, "delete", "namespace", "switchback")
+
+
+def test_the_doctor_is_a_test_that_leaves_nothing(control_plane: ApiServer, tmp_path: Path) -> None:
+    server, helm = control_plane, Helm(control_plane)
+    with recorded_cluster(server, "kubeadm"):
+        helm.run("install", values={"test": {"hosts": ["app.example.org", "shop.example.org"]}})
+        before = labelled(server)
+        pods = PodsOfJobs(server, tmp_path)
+        with pods.played(), pytest.raises(Failed, match="switchback-test-0"):
+            helm.run("test", f"--timeout={int(SECONDS)}s")
+        assert "app.example.org" in pods.said
+        uninstall(server, tmp_path, helm)
+        assert before
+        poll_until(lambda: labelled(server) == [], "every object is gone", seconds=SECONDS)
