@@ -15,7 +15,8 @@ from tests.cluster.nodes.cluster import missing, running_cluster
 from tests.cluster.nodes.configs import MODES, NFTABLES
 from tests.cluster.nodes.images import save_images
 from tests.cluster.nodes.node import NodeFailed
-from tests.cluster.plan import BRIDGE, CNIS, COREDNS, FAMILIES, WHOLE, Plan, make_plan
+from tests.cluster.plan import BRIDGE, CNIS, COREDNS, FAMILIES, UPGRADES, WHOLE, Plan, make_plan
+from tests.cluster.previous import save_previous
 from tests.cluster.scenes import SCENES, needed_by, steps_of
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.world.images import images_of, save_world
@@ -80,6 +81,8 @@ def play(folder: Path, plan: Plan, *, last: str | None, keep: bool) -> int:
     (folder / "images").mkdir()
     images = save_images(folder / "images", coredns=plan.coredns)
     images |= save_world(folder / "images", images_of(plan))
+    if plan.scene == UPGRADES:
+        images |= save_previous(folder / "images")
     forget_unnamed()
     heading(f"Start {plan.nodes} node{'s' if plan.nodes > 1 else ''}")
     with running_cluster(folder, plan) as cluster:

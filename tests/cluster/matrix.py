@@ -28,7 +28,7 @@ class Combination(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cni: Literal["bridge", "cilium", "cilium-alone"] = BRIDGE
     kubernetes: str = ""
     coredns: str = COREDNS
-    scene: Literal["whole", "metallb", "controllers"] = WHOLE
+    scene: Literal["whole", "metallb", "controllers", "upgrades"] = WHOLE
 
     @property
     def flags(self) -> list[str]:

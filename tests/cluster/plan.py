@@ -24,6 +24,8 @@ METALLB: Final = "metallb"
 """MetalLB gives the addresses."""
 CONTROLLERS: Final = "controllers"
 """Every controller of the world side by side."""
+UPGRADES: Final = "upgrades"
+"""From the version before this one to this one and back, by kubectl and by Helm."""
 
 COREDNS: Final = "coredns"
 _MUTATING: Final = (1, 36)

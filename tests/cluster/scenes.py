@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tests.cluster.plan import CILIUM_ALONE, CONTROLLERS, METALLB, WHOLE, Plan
+from tests.cluster.plan import CILIUM_ALONE, CONTROLLERS, METALLB, UPGRADES, WHOLE, Plan
 from tests.cluster.stage import Stage
 from tests.cluster.steps.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
 from tests.cluster.steps.families import every_family_is_served, no_family_is_served
@@ -52,6 +52,14 @@ from tests.cluster.steps.two_nodes import (
     every_way_leads_to_the_page,
     local_policy_of_a_target_loses_nobody,
     node_dies,
+)
+from tests.cluster.steps.upgrading import (
+    chart_goes_back_and_forth,
+    chart_is_tested_and_removed,
+    chart_takes_over,
+    kustomization_takes_over,
+    previous_version_is_there,
+    upgrade_by_kubectl_costs_nothing,
 )
 from tests.cluster.steps.whole_ip import address_is_the_pods, rules_outlive_agents
 from tests.cluster.world import metallb
@@ -201,10 +209,22 @@ WITH_CONTROLLERS: Final[Sequence[Callable[[Stage], None]]] = (
     removal_leaves_controllers_alone,
 )
 """The steps with every controller of the world: demanding, taking both, and refusing."""
+FROM_THE_PREVIOUS_VERSION: Final[Sequence[Callable[[Stage], None]]] = (
+    cluster_is_there,
+    fault_is_there,
+    previous_version_is_there,
+    upgrade_by_kubectl_costs_nothing,
+    chart_takes_over,
+    chart_goes_back_and_forth,
+    kustomization_takes_over,
+    chart_is_tested_and_removed,
+)
+"""The steps from the version before this one to this one and back, and from kustomize to the chart and back."""
 SCENES: Final[Mapping[str, Sequence[Callable[[Stage], None]]]] = {
     WHOLE: STEPS,
     METALLB: WITH_METALLB,
     CONTROLLERS: WITH_CONTROLLERS,
+    UPGRADES: FROM_THE_PREVIOUS_VERSION,
 }
 _OF_TWO_FAMILIES: Final = frozenset({no_family_is_served, every_family_is_served})
 _OF_TWO_NODES: Final = frozenset({every_way_leads_to_the_page, contour_is_upgraded, drain_costs_nothing, node_dies})
@@ -242,4 +262,6 @@ def needed_by(plan: Plan) -> Sequence[str]:
     """The peers of the world that its steps need."""
     if plan.scene == METALLB:
         return metallb.PROGRAMS
+    if plan.scene == UPGRADES:
+        return ("helm", "git")
     return programs_of(plan)

@@ -8,16 +8,20 @@ import msgspec
 import pytest
 
 from tests.cluster.matrix import load_matrix
-from tests.cluster.plan import CONTROLLERS, METALLB, Plan
+from tests.cluster.plan import CONTROLLERS, METALLB, UPGRADES, WHOLE, Plan
 from tests.cluster.scenes import steps_of
 
 MATRIX = load_matrix()
-SHOWN = ("fault_is_there", "cure_works")
+SHOWN = {
+    WHOLE: ("fault_is_there", "apply_installs", "cure_works"),
+    CONTROLLERS: ("contour_is_there", "apply_installs", "contour_is_cured"),
+    UPGRADES: ("fault_is_there", "previous_version_is_there", "upgrade_by_kubectl_costs_nothing"),
+}
 
 
-def test_ci_plays_the_default_stage_and_one_more() -> None:
+def test_ci_plays_the_default_stage_and_two_more() -> None:
     played = [one.plan for one in MATRIX.combination if one.where == "ci"]
-    assert played == [Plan(), Plan(scene=METALLB, world=False)]
+    assert played == [Plan(), Plan(scene=METALLB, world=False), Plan(scene=UPGRADES, world=False)]
 
 
 def test_each_combination_has_a_name_and_a_stage_of_its_own() -> None:
@@ -28,8 +32,8 @@ def test_each_combination_has_a_name_and_a_stage_of_its_own() -> None:
 @pytest.mark.parametrize("one", MATRIX.combination, ids=lambda one: one.name)
 def test_each_combination_shows_the_fault_and_the_cure(one: object) -> None:
     played = [step.__name__ for step in steps_of(one.plan)]  # type: ignore[attr-defined]
-    fault, cure = ("contour_is_there", "contour_is_cured") if one.plan.scene == CONTROLLERS else SHOWN  # type: ignore[attr-defined]
-    assert played.index(fault) < played.index("apply_installs") < played.index(cure)
+    fault, install, cure = SHOWN.get(one.plan.scene, SHOWN[WHOLE])  # type: ignore[attr-defined]
+    assert played.index(fault) < played.index(install) < played.index(cure)
 
 
 @pytest.mark.parametrize(

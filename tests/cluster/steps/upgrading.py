@@ -1,0 +1,194 @@
+"""Steps from the version before this one to this one and back, by kubectl and by Helm, under load.
+
+The law: as in steps.py. During each change pods look up 100,000 names and fetch pages without a pause or a retry.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tests.cluster.acting import under_loads
+from tests.cluster.plan import BRIDGE
+from tests.cluster.previous import IMAGE, copy_previous
+from tests.cluster.stage import Stage, StepFailed
+from tests.cluster.steps.life import DELETED_FLOWS, KEPT_FLOWS, LOOKUPS, ready_pods
+from tests.deploy.helm import CHART
+from tests.deploy.manifests import compose
+from tests.kit.programs import program
+
+PREVIOUS: Final = f"""
+images:
+  - name: localhost/switchback
+    newTag: {IMAGE.rpartition(":")[2]}
+"""
+OLD_IMAGE: Final = {"image": {"tag": IMAGE.rpartition(":")[2]}}
+WORKLOADS: Final = ("deployment/dnsproxy", "deployment/relay", "deployment/operate")
+OURS: Final = "app.kubernetes.io/part-of=switchback"
+KINDS: Final = (
+    "deployments,daemonsets,services,configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,"
+    "networkpolicies,resourcequotas,poddisruptionbudgets,cronjobs,jobs"
+)
+
+
+def previous_version_is_there(stage: Stage) -> None:
+    """The version before this one, by `kubectl apply -k` of its own manifests: the pod reaches the host."""
+    stage.before["previous"] = copy_previous(stage.folder / "of-previous")
+    stage.ingress("apps", "*.apps.example.org")
+    stage.kubectl("apply", "-k", str(kustomization(stage, "old")))
+    stage.rolled_out("deployment/dnsproxy", "deployment/relay")
+    stage.eventually("an operate that is ready", lambda: ready_pods(stage, "operate"), seconds=420)
+    stage.before["installed"] = stage.corefile()
+    stage.everywhere("app.example.org", stage.relay_address())
+    page(stage)
+
+
+def upgrade_by_kubectl_costs_nothing(stage: Stage) -> None:
+    """The new version is applied over it, and the old one again: no lookup and no request is lost, the stanza stays."""
+    for name in ("new", "old"):
+        changed(stage, f"to {name}", lambda name=name: stage.kubectl("apply", "-k", str(kustomization(stage, name))))  # type: ignore[misc]
+        left = {one for one in objects(stage) if not one.startswith("configmap/")} - rendered_names(stage, name)
+        routes = {one for one in left if one.startswith("service/relay-")}
+        stage.expect("objects that neither the manifests have nor operate makes", saw=left - routes, wanted=set())
+
+
+def chart_takes_over(stage: Stage) -> None:
+    """Helm takes over what kubectl applied of the old version: the same, and no ConfigMap of kubectl's stays."""
+    changed(stage, "to the chart", lambda: helm(stage, "upgrade", *TAKING_OVER, values={}))
+    selector = f"{OURS},app.kubernetes.io/managed-by!=Helm"
+    stage.kubectl("delete", "configmap", "-n", "switchback", "--selector", selector)
+    maps = {one for one in objects(stage) if one.startswith("configmap/")}
+    wanted = {f"configmap/{one}-settings" for one in ("dnsproxy", "relay", "operate")}
+    stage.expect("the ConfigMaps", saw=maps, wanted=wanted)
+    page(stage)
+
+
+def chart_goes_back_and_forth(stage: Stage) -> None:
+    """`helm upgrade` to the old version's chart and image, and `helm rollback`: the same."""
+    before = objects(stage)
+    old = stage.before["previous"] / "deploy" / "chart"
+    changed(stage, "to the old chart", lambda: helm(stage, "upgrade", values=OLD_IMAGE, chart=old))
+    changed(stage, "back by a rollback", lambda: helm(stage, "rollback", "1"))
+    stage.expect("the objects", saw=objects(stage), wanted=before)
+
+
+def kustomization_takes_over(stage: Stage) -> None:
+    """From the chart to `kubectl apply -k`, as the guide says: the same, and Helm forgets the release."""
+
+    def act() -> None:
+        stage.kubectl("apply", "-k", str(kustomization(stage, "new")))
+
+    changed(stage, "to the kustomization", act)
+    stage.kubectl("delete", "secret", "-n", "default", "--selector", "owner=helm,name=switchback")
+    stage.kubectl("delete", "configmap", "-n", "switchback", "dnsproxy-settings", "relay-settings", "operate-settings")
+    stage.expect("the releases", saw=helm(stage, "list", release="").strip().splitlines()[1:], wanted=[])
+    page(stage)
+
+
+def chart_is_tested_and_removed(stage: Stage) -> None:
+    """`helm test` finds pods that reach their host; `helm uninstall` leaves the DNS as it was, and no object."""
+    changed(stage, "to the chart again", lambda: helm(stage, "upgrade", *TAKING_OVER, values=TEST))
+    stage.eventually("an operate that is ready", lambda: ready_pods(stage, "operate"), seconds=60)
+    said = helm(stage, "test", "--timeout=5m")
+    stage.say(said)
+    stage.expect("the diagnosis of the host", saw="app.example.org" in said, wanted=True)
+    begun = time.monotonic()
+    stage.say(helm(stage, "uninstall", "--timeout=15m"))
+    stage.say(f"uninstalled after {time.monotonic() - begun:.0f} s")
+    stage.expect("the Corefile", saw=stage.corefile(), wanted=stage.before["corefile"])
+    listed = stage.kubectl("api-resources", "--verbs=list", "-o", "name").split()
+    kinds = ",".join(one for one in listed if not one.endswith(".cilium.io"))
+
+    def left() -> list[str]:
+        return stage.kubectl("get", kinds, "-A", "-l", OURS, "-o", "name", "--ignore-not-found").split()
+
+    stage.eventually("the end of every object", lambda: not left(), seconds=120)
+    stage.eventually("the public address", lambda: stage.dig("late.example.org") == [stage.at.public])
+
+
+TAKING_OVER: Final = ("--install", "--take-ownership", "--force-conflicts")
+TEST: Final = {"test": {"hosts": ["app.example.org"]}}
+
+
+def changed(stage: Stage, what: str, act: Callable[[], object]) -> None:
+    """A change under load: no lookup of 100,000 and no request is lost, and the Corefile is written by nobody."""
+    version = corefile_version(stage)
+
+    def until_all_run() -> None:
+        begun = time.monotonic()
+        act()
+        stage.rolled_out(*WORKLOADS)
+        stage.say(f"{what}: every pod is replaced after {time.monotonic() - begun:.0f} s")
+
+    loads = [
+        ("dns", stage.at.dns, "apps.example.org", stage.relay_address(), str(LOOKUPS)),
+        ("http", "http://app.example.org/"),
+    ]
+    lookups, requests = under_loads(stage, loads, act=until_all_run)
+    by_next_upstream = lookups.pop("another address", 0)
+    stage.expect("results of lookups", saw=set(lookups), wanted={"ok"})
+    # Twice as many as in a restart of dnsproxy alone: the nodes replace the pods of all workloads at once.
+    most = 2 * DELETED_FLOWS * len(stage.nodes) if stage.plan.cni == BRIDGE else KEPT_FLOWS
+    if by_next_upstream > most:
+        raise StepFailed(f"{by_next_upstream} lookups were answered by the stanza's next upstream")
+    stage.expect("results of requests", saw=set(requests), wanted={"ok"})
+    stage.expect("the Corefile", saw=stage.corefile(), wanted=stage.before["installed"])
+    stage.expect("the version of the Corefile's ConfigMap", saw=corefile_version(stage), wanted=version)
+
+
+def corefile_version(stage: Stage) -> str:
+    return str(stage.get("configmap", "coredns", "-n", "kube-system")["metadata"]["resourceVersion"])
+
+
+def page(stage: Stage) -> None:
+    status, said = stage.curl("https://app.example.org/")
+    stage.expect("the page", saw=(status, said), wanted=(0, "hello from app.example.org"))
+
+
+def kustomization(stage: Stage, name: str) -> Path:
+    """An owner's folder: `new` is this version, `old` the one before it with its own image."""
+    folder: Path = stage.folder / f"upgrade-{name}"
+    folder.mkdir(exist_ok=True)
+    if name == "new":
+        return compose(folder, with_components=[])
+    return compose(folder, with_components=[], base=stage.before["previous"] / "deploy", more=PREVIOUS)
+
+
+def objects(stage: Stage) -> set[str]:
+    """What is ours, in any namespace, by kind and name."""
+    listed = stage.kubectl("get", KINDS, "-A", "-l", OURS, "-o", "name").split()
+    return {f"{kind.partition('.')[0]}/{name}" for kind, _, name in (one.partition("/") for one in listed)}
+
+
+def rendered_names(stage: Stage, name: str) -> set[str]:
+    """The same of a kustomization."""
+    text = stage.kubectl("create", "-k", str(kustomization(stage, name)), "--dry-run=client", "-o", "json")
+    decoder, found, start = json.JSONDecoder(), set(), 0
+    while (start := text.find("{", start)) != -1:
+        one, start = decoder.raw_decode(text, start)
+        found |= {f"{each['kind'].lower()}/{each['metadata']['name']}" for each in one.get("items", [one])}
+    return found
+
+
+def helm(
+    stage: Stage,
+    verb: str,
+    *arguments: str,
+    values: Mapping[str, Any] | None = None,
+    chart: Path = CHART,
+    release: str = "switchback",
+) -> str:
+    """Run Helm for the release; its output. Raises StepFailed."""
+    words = [verb, *([release] if release else []), *arguments, f"--kubeconfig={stage.node.folder}/kubeconfig"]
+    words += ["--namespace=default", *([str(chart), "--values=-"] if values is not None else [])]
+    command = stage.node.inside(program("helm"), *words)
+    given = None if values is None else json.dumps(values)
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StepFailed(f"helm {verb}: {done.stdout}{done.stderr}")
+    # Helm prints the logs of a hook to stderr.
+    return done.stdout + done.stderr
