@@ -29,8 +29,8 @@ _MACHINES: Final = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 
 BASE_FLAG: Final = "--base"
 BASE_HELP: Final = (
-    "The base image of a platform, as linux/amd64=NAME; give it for linux/amd64 and for linux/arm64. Both need the same "
-    "version of Python and of Debian. By default the Dockerfile's own base, which has both and comes from a public "
+    "The base image of a platform, as linux/amd64=NAME; give it for linux/amd64 and for linux/arm64. Both need one "
+    "version of Python and one of Debian. By default the Dockerfile's own base, which has both and comes from a public "
     "registry."
 )
 """For the help of the command that has the flag."""

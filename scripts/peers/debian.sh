@@ -7,7 +7,7 @@ DEBIAN=(
   libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
   buildah:buildah debootstrap:debootstrap bind9:named prometheus:promtool chromium:chromium
-  nftables:nft conntrack:conntrack iperf3:iperf3 patch:patch
+  nftables:nft conntrack:conntrack iperf3:iperf3 patch:patch binutils:readelf skopeo:skopeo docker-registry:docker-registry
 )
 DEBIAN_VERSION=v12
 DEBIAN_SUITE=bookworm
@@ -50,26 +50,31 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}" >&2
 }
 
-# debian_base: a root folder as a tar archive, for `buildah add`
+# debian_base: two root folders as tar archives, for `buildah add`; the one for arm64 cannot run here
 debian_base() {
+  root_peer debian-base make_debian_base
+  root_peer debian-base-arm64 make_debian_base_arm64
+}
+
+# root_peer NAME COMMAND
+root_peer() {
   if [ "$ACTION" = list ]; then
-    list_peer debian-base "$DEBIAN_VERSION"
-  elif [ ! -e "$CACHE/debian-base-$DEBIAN_VERSION/debian-base/root.tar" ]; then
-    make_debian_base "$CACHE/debian-base-$DEBIAN_VERSION/debian-base" ||
-      say "not made: debian-base; the tests that need it will skip"
+    list_peer "$1" "$DEBIAN_VERSION"
+  elif [ ! -e "$CACHE/$1-$DEBIAN_VERSION/$1/root.tar" ]; then
+    make_root "$1" "$2" "$CACHE/$1-$DEBIAN_VERSION/$1" || say "not made: $1; the tests that need it will skip"
   fi
 }
 
-# Built here as root, because debootstrap creates device nodes and sets owners.
-make_debian_base() {
-  local target=$1 work
+# make_root NAME COMMAND TARGET: as root, because debootstrap creates device nodes and sets owners
+make_root() {
+  local target=$3 work
   if ! have debootstrap || [ "$(id -u)" != 0 ]; then
-    say "not made: debian-base (needs root and debootstrap); the tests that need it will skip"
+    say "not made: $1 (needs root and debootstrap); the tests that need it will skip"
     return 0
   fi
-  say "making a base of Debian $DEBIAN_SUITE (once; a minute)"
+  say "making $1 of Debian $DEBIAN_SUITE (once; a minute)"
   work=$(mktemp -d)
-  if ! debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$DEBIAN_SUITE" "$work/root" >&2; then
+  if ! "$2" "$work/root" >&2; then
     rm -rf "$work"
     return 1
   fi
@@ -78,4 +83,20 @@ make_debian_base() {
   tar --numeric-owner -C "$work/root" -cf "$target/root.tar.new" .
   mv "$target/root.tar.new" "$target/root.tar"
   rm -rf "$work"
+}
+
+make_debian_base() { debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$DEBIAN_SUITE" "$1"; }
+
+# debootstrap's first stage downloads all packages and unpacks the required ones. The others are unpacked here; none is
+# configured, because that would run programs of arm64.
+make_debian_base_arm64() {
+  local root=$1 package
+  debootstrap --foreign --arch=arm64 --variant=minbase --include=python3,ca-certificates "$DEBIAN_SUITE" "$root" || return
+  for package in "$root"/var/cache/apt/archives/*.deb; do
+    # /lib and /sbin are links to the folders in /usr, and have to stay links.
+    dpkg-deb --fsys-tarfile "$package" | tar -C "$root" -x --keep-directory-symlink || return
+  done
+  # What the configuration of ca-certificates would write
+  cat "$root"/usr/share/ca-certificates/mozilla/*.crt >"$root/etc/ssl/certs/ca-certificates.crt"
+  rm -rf "$root/debootstrap"
 }

@@ -2,7 +2,8 @@
 
 The law: a wrong configuration is a ClusterConfigError, or in find_cluster a StartError of one line; nothing here sends
 a request to the API server. Loading may run a plugin, so it belongs in a thread once an event loop runs. The
-`kubernetes` package takes half a second and 50 MB to import: a pod does without it (kubeconfig.py imports it lazily).
+`kubernetes` package takes half a second and 50 MB to import: a pod does without it, and images have none (kubeconfig.py
+imports it lazily).
 """
 
 from __future__ import annotations

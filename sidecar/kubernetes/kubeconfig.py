@@ -1,7 +1,8 @@
 """Kubeconfig files, read by the `kubernetes` package: merging, plugins, client certificates, token refresh.
 
 The law: only this module uses the package, through its documented functions. Every error in a file becomes one
-ClusterConfigError that names the file. The package does not validate the structure of a file, so this module does.
+ClusterConfigError that names the file, a missing package too. The package does not validate the structure of a file, so
+this module does.
 """
 
 from __future__ import annotations
@@ -143,8 +144,7 @@ def _refuse_provider(user: _User | None, *, files: str) -> None:
 
 def _read_with_package(files: str, *, context: str, source: str) -> tuple[Any, Tls]:
     """The package's Configuration, and a Tls whose texts the package writes into files of a temporary folder."""
-    from kubernetes import client, config  # noqa: PLC0415  # half a second and 50 MB
-
+    client, config = _import_package(source)
     load: Any = config.load_kube_config
     # None would mean localhost and the proxy of the environment, which could not be told from values of the file.
     configuration = client.Configuration(host="", proxy="", no_proxy="")
@@ -157,6 +157,18 @@ def _read_with_package(files: str, *, context: str, source: str) -> tuple[Any, T
             server_name=configuration.tls_server_name,
             verify=configuration.verify_ssl,
         )
+
+
+def _import_package(source: str) -> tuple[Any, Any]:
+    """Its modules `client` and `config`: half a second and 50 MB. Images have no package, because no pod needs it."""
+    try:
+        return import_module("kubernetes.client"), import_module("kubernetes.config")
+    except ModuleNotFoundError as error:
+        raise ClusterConfigError(
+            f"{source}: the Python package that reads kubeconfigs is not installed ({error}). Images leave it out: a "
+            "pod has its own account, which is used without KUBECONFIG, --kubeconfig and --context. Elsewhere: "
+            "pip install kubernetes"
+        ) from error
 
 
 def _read_pem(path: str | None) -> str | None:

@@ -20,6 +20,8 @@ from tests.kit.programs import peers_cache, program
 
 PROJECT: Final = Path(__file__).parents[2]
 BASE: Final = "localhost/switchback-base:v12"
+BASE_ARM64: Final = "localhost/switchback-base-arm64:v12"
+"""Nothing in it can run here."""
 _CERTIFICATES: Final = Path(os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt"))
 _INSIDE: Final = "/run/build-certificates.crt"
 
@@ -71,28 +73,39 @@ def copy_sources(folder: Path) -> Path:
     return copied
 
 
-def build_image(name: str, *, folder: Path, context: Path, target: str = "", index: str = "") -> Image:
-    """Build the Dockerfile in `context`, up to a target and from a package index if given. Takes half a minute.
+def build_image(
+    name: str, *, folder: Path, context: Path, target: str = "programs", index: str = "", arm64: bool = False
+) -> Image:
+    """Build the Dockerfile in `context`, up to a target and from a package index if given. Takes a quarter of a minute.
 
     `folder` is for files that only the build sees.
     """
     make_base()
-    options = ["--isolation", "chroot", "--network", "host", "--pull-never", "--timestamp", "0"]
-    options += ["--build-arg", f"BASE={BASE}", *_mounts(folder)]
-    options += ["--target", target] if target else []
+    options = [*build_options(folder), "--timestamp", "0", "--target", target]
     options += ["--build-arg", f"PIP_INDEX_URL={index}"] if index else []
+    if arm64:
+        make_base_arm64()
+        options += ["--platform=linux/arm64", "--build-arg=BUILDPLATFORM=linux/amd64"]
+        options += [f"--build-arg=BASE={BASE_ARM64}", f"--build-arg=BUILD_BASE={BASE}"]
+    else:
+        options += ["--build-arg", f"BASE={BASE}"]
     buildah("bud", "--quiet", *options, "--tag", name, str(context))
     return Image(name)
 
 
-def command_in(container: str, *words: str) -> list[str]:
+def build_options(folder: Path) -> list[str]:
+    """What a build needs on a machine without a registry, and whose package index may have a certificate of its own."""
+    return ["--isolation=chroot", "--network=host", "--pull-never", *_mounts(folder)]
+
+
+def command_in(container: str, *words: str, options: Sequence[str] = ()) -> list[str]:
     """The command line that runs a command in the container, in this machine's network."""
-    return [*_buildah(), "run", "--isolation", "chroot", container, "--", *words]
+    return [*buildah_command(), "run", "--isolation", "chroot", *options, container, "--", *words]
 
 
 def buildah(*arguments: str, inside: Sequence[str] = ()) -> str:
     """Run buildah, in another network if the command line of one is given. Returns its output. Raises BuildFailed."""
-    done = subprocess.run([*inside, *_buildah(), *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([*inside, *buildah_command(), *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BuildFailed(f"buildah {' '.join(arguments)}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
     return done.stdout
@@ -101,16 +114,17 @@ def buildah(*arguments: str, inside: Sequence[str] = ()) -> str:
 def forget_unnamed() -> None:
     """Remove images that lost their name to a later build; each run would leave some hundred megabytes."""
     # Another run may use one at this moment; the next one removes it.
-    subprocess.run([*_buildah(), "rmi", "--prune", "--force"], capture_output=True, check=False)
+    subprocess.run([*buildah_command(), "rmi", "--prune", "--force"], capture_output=True, check=False)
 
 
 def has_image(name: str) -> bool:
     """Whether the storage has an image. A listing of all fails while another run removes one of its own."""
-    asked = [*_buildah(), "inspect", "--type", "image", "--format", "{{.FromImageID}}", name]
+    asked = [*buildah_command(), "inspect", "--type", "image", "--format", "{{.FromImageID}}", name]
     return subprocess.run(asked, capture_output=True, check=False).returncode == 0
 
 
-def _buildah() -> list[str]:
+def buildah_command() -> list[str]:
+    """The program with the storage of the tests."""
     storage = peers_cache() / "buildah"
     driver = os.environ.get("STORAGE_DRIVER", "overlay")
     return [program("buildah"), f"--root={storage}/root", f"--runroot={storage}/run", f"--storage-driver={driver}"]
@@ -118,12 +132,23 @@ def _buildah() -> list[str]:
 
 def make_base() -> None:
     """The base image, built once from the root folder of `make peers`."""
-    if has_image(BASE):
+    _make_base(BASE, "debian-base")
+
+
+def make_base_arm64() -> None:
+    """The same for arm64, of which nothing is configured and nothing can run here."""
+    # The variant, because without it buildah does not find the image by the platform linux/arm64.
+    _make_base(BASE_ARM64, "debian-base-arm64", "--arch=arm64", "--variant=v8")
+
+
+def _make_base(name: str, peer: str, *options: str) -> None:
+    if has_image(name):
         return
     container = buildah("from", "scratch").strip()
     try:
-        buildah("add", "--quiet", container, str(Path(program("debian-base")) / "root.tar"), "/")
-        buildah("commit", "--quiet", container, BASE)
+        buildah("add", "--quiet", container, str(Path(program(peer)) / "root.tar"), "/")
+        buildah("config", *options, container)
+        buildah("commit", "--quiet", container, name)
     finally:
         buildah("rm", container)
 

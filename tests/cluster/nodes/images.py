@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.cluster.nodes.configs import PAUSE
-from tests.deploy.image import BASE, Image, build_image, buildah, command_in, copy_sources, has_image, make_base
+from tests.deploy.image import BASE, build_image, buildah, command_in, copy_sources, has_image, make_base
 from tests.kit.programs import program
 
 PROJECT_IMAGE: Final = "localhost/switchback:0.1.0"
@@ -57,7 +57,9 @@ int main(int count, char **words) {
 
 def save_images(folder: Path, *, coredns: str) -> dict[str, Path]:
     """An archive for each image by name, with this CoreDNS; the project's image is built from the current sources."""
-    project = build_image(PROJECT_IMAGE, folder=folder, context=copy_sources(folder))
+    sources = copy_sources(folder)
+    project = build_image(PROJECT_IMAGE, folder=folder, context=sources)
+    nftables = build_image(WITH_NFTABLES, folder=folder, context=sources, target="with-nftables")
     pause, resolve = compile_static("pause", _PAUSE, folder), compile_static("resolve", _RESOLVE, folder)
     make_image(PAUSE, base="scratch", files={pause: "/pause"}, entrypoint=["/pause"])
     make_image(COREDNS, base="scratch", files={Path(program(coredns)): "/coredns"}, entrypoint=["/coredns"])
@@ -69,21 +71,10 @@ def save_images(folder: Path, *, coredns: str) -> dict[str, Path]:
     saved = {}
     for name in (PAUSE, COREDNS, tools, servers):
         saved[name] = save(name, folder / f"{name.partition('/')[2].partition(':')[0]}.tar")
-    for name, image in ((PROJECT_IMAGE, project), (WITH_NFTABLES, add_nftables(folder))):
+    for name, image in ((PROJECT_IMAGE, project), (WITH_NFTABLES, nftables)):
         saved[name] = folder / f"{name.partition('/')[2].partition(':')[0]}.tar"
         image.save(saved[name], name=name)
     return saved
-
-
-def add_nftables(folder: Path) -> Image:
-    """The Dockerfile's stage with-nftables, on top of the project's image that was just built, to save time."""
-    written = (folder / "sources" / "Dockerfile").read_text(encoding="utf-8")
-    _, opening, stage = written.partition("FROM programs AS with-nftables\n")
-    context = folder / "with-nftables"
-    context.mkdir()
-    text = f"FROM {PROJECT_IMAGE} AS programs\n{opening}{stage.partition('FROM ')[0]}"
-    (context / "Dockerfile").write_text(text, encoding="utf-8")
-    return build_image(WITH_NFTABLES, folder=folder, context=context)
 
 
 def compile_static(name: str, source: str, folder: Path) -> Path:

@@ -320,6 +320,30 @@ def test_missing_file_says_how_to_name_one(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+@pytest.fixture
+def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an image."""
+    for name in [one for one in sys.modules if one.partition(".")[0] == "kubernetes"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "kubernetes", None)
+
+
+@pytest.mark.usefixtures("no_package")
+def test_missing_package_says_what_to_install(tmp_path: Path) -> None:
+    """Somebody mounted a kubeconfig into a pod."""
+    path = write_kubeconfig(tmp_path / "config")
+    with pytest.raises(ClusterConfigError, match=r"config, context home: .*is not installed.*pip install kubernetes"):
+        load(path)
+
+
+@pytest.mark.usefixtures("no_package")
+def test_a_pods_own_account_needs_no_package(tmp_path: Path) -> None:
+    write_service_account(tmp_path, token="secret")
+    inside = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    found = load_cluster(environment=inside, service_account=tmp_path)
+    assert found.origin == "the pod's service account"
+
+
 def test_keys_leave_no_files_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package writes them to the folder for temporary files; they are gone when it has been read."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
