@@ -5,8 +5,8 @@
 CLUSTER_DEBIAN=(
   containerd:containerd runc:runc containernetworking-plugins:/usr/lib/cni/bridge musl-tools:musl-gcc
   iptables:iptables-save
-  # A registry to pull images from, and a Git server over SSH
-  docker-registry:docker-registry openssh-server:sshd openssh-client:ssh git:git
+  # A Git server over SSH
+  openssh-server:sshd openssh-client:ssh git:git
 )
 CLUSTER_KUBERNETES=(kubelet kube-proxy kube-controller-manager kube-scheduler)
 
