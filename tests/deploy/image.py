@@ -81,14 +81,15 @@ def build_image(
     `folder` is for files that only the build sees.
     """
     make_base()
-    options = [*build_options(folder), "--timestamp", "0", "--target", target]
-    options += ["--build-arg", f"PIP_INDEX_URL={index}"] if index else []
+    # A label of this process: two images with equal labels are one to buildah, and who removes his removes both.
+    options = [*build_options(folder), "--timestamp=0", f"--target={target}", f"--build-arg=REVISION={os.getpid()}"]
+    options += [f"--build-arg=PIP_INDEX_URL={index}"] if index else []
     if arm64:
         make_base_arm64()
         options += ["--platform=linux/arm64", "--build-arg=BUILDPLATFORM=linux/amd64"]
         options += [f"--build-arg=BASE={BASE_ARM64}", f"--build-arg=BUILD_BASE={BASE}"]
     else:
-        options += ["--build-arg", f"BASE={BASE}"]
+        options += [f"--build-arg=BASE={BASE}"]
     buildah("bud", "--quiet", *options, "--tag", name, str(context))
     return Image(name)
 

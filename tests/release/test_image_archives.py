@@ -25,6 +25,7 @@ from tests.deploy.image import (
     buildah_command,
     command_in,
     copy_sources,
+    has_image,
     make_base,
     make_base_arm64,
 )
@@ -105,8 +106,10 @@ def test_two_runs_give_the_same_octets(released: Mapping[str, ImageRelease], sou
 @peers
 @slow
 def test_no_image_stays_in_buildahs_storage(released: Mapping[str, ImageRelease]) -> None:
-    assert released
-    assert "switchback-release" not in buildah("images", "--all", "--noheading")
+    platforms = [name.replace("/", "-") for one in released.values() for name in one.platforms]
+    names = [f"localhost/switchback-release:{target}-{one}" for target in released for one in platforms]
+    assert len(set(names)) == len(TARGETS) * len(PLATFORMS)
+    assert [name for name in names if has_image(name)] == []
 
 
 @peers
