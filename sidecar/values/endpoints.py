@@ -76,7 +76,8 @@ def _split(text: str, default_port: int | None) -> tuple[str, str]:
             return text, str(default_port)
         raise ValueError(_what_is_missing(text))
     if not host:
-        raise ValueError(f"{quoted(text)} has no address; for every address write 0.0.0.0{text} or [::]{text}")
+        every = " or ".join(quoted(f"{address}{text}") for address in ("0.0.0.0", "[::]"))
+        raise ValueError(f"{quoted(text)} has no address; for every address write {every}")
     return host, port
 
 
