@@ -81,8 +81,10 @@ def build_image(
     `folder` is for files that only the build sees.
     """
     make_base()
-    # A label of this process: two images with equal labels are one to buildah, and who removes his removes both.
-    options = [*build_options(folder), "--timestamp=0", f"--target={target}", f"--build-arg=REVISION={os.getpid()}"]
+    # A label of this image alone: images with equal labels are one to buildah, and who removes one removes both. A
+    # build of a later stage also removes the image of the stage before it.
+    revision = f"--build-arg=REVISION={name}-{os.getpid()}"
+    options = [*build_options(folder), "--timestamp=0", f"--target={target}", revision]
     options += [f"--build-arg=PIP_INDEX_URL={index}"] if index else []
     if arm64:
         make_base_arm64()
