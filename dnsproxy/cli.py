@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from types import MappingProxyType
 from typing import Final
 
 import click
 
+from sidecar.cli.completion import complete_for_kubectl, completion_command
 from sidecar.cli.lazy_commands import LazyCommands
 from sidecar.cli.usage import Group
 
 COMMANDS: Final = MappingProxyType(
     {
+        "completion": "dnsproxy.cli:completion",
         "demo": "dnsproxy.demo.command:demo",
         "doctor": "dnsproxy.doctor.command:doctor",
         "explain": "dnsproxy.admin.table_command:explain",
@@ -27,6 +30,10 @@ COMMANDS: Final = MappingProxyType(
     }
 )
 """The module and the function of each subcommand."""
+
+PLUGIN: Final = "kubectl switchback"
+"""How a person calls the entry point kubectl-switchback, which kubectl finds on the PATH."""
+completion: Final = completion_command("dnsproxy")
 
 EPILOG = """\b
 Examples:
@@ -45,3 +52,13 @@ Examples:
 @click.version_option(package_name="switchback", prog_name="dnsproxy", allow_from_autoenv=False)
 def main() -> None:
     """Let pods reach their own cluster's public hostnames."""
+
+
+def plugin() -> None:
+    """The entry point `kubectl-switchback`: dnsproxy, by the name that people type."""
+    main(prog_name=PLUGIN)
+
+
+def complete_plugin() -> None:
+    """The entry point `kubectl_complete-switchback`, which kubectl asks for the words after `kubectl switchback`."""
+    click.echo(complete_for_kubectl(main, sys.argv[1:]), nl=False)

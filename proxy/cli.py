@@ -25,6 +25,7 @@ from proxy.routes import (
     parse_route,
 )
 from proxy.settings import RouteServices, Settings
+from sidecar.cli.completion import completion_option
 from sidecar.cli.options import (
     BadUsage,
     CheckedType,
@@ -57,6 +58,7 @@ def _require_routes(ctx: click.Context, param: click.Parameter, value: Sequence[
 
 
 @click.command(cls=Program, epilog=_EPILOG, context_settings={"auto_envvar_prefix": "PROXY"})
+@completion_option("proxy")
 @click.option(
     "--route",
     type=CheckedType("[addr:]port=host:port", parse_route),

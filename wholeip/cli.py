@@ -12,6 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from sidecar.cli.completion import completion_command
 from sidecar.cli.options import (
     BadUsage,
     CheckedType,
@@ -67,6 +68,9 @@ Examples:
 @click.version_option(version("switchback"), prog_name="wholeip", allow_from_autoenv=False)
 def main() -> None:
     """Give a pod the whole address of a load balancer, in and out."""
+
+
+main.add_command(completion_command("wholeip"))
 
 
 @main.command(cls=Program, epilog=RUN_EPILOG)

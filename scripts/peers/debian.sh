@@ -8,6 +8,7 @@ DEBIAN=(
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
   buildah:buildah debootstrap:debootstrap bind9:named prometheus:promtool chromium:chromium
   nftables:nft conntrack:conntrack iperf3:iperf3 patch:patch binutils:readelf skopeo:skopeo docker-registry:docker-registry
+  zsh:zsh fish:fish
 )
 DEBIAN_VERSION=v12
 DEBIAN_SUITE=bookworm

@@ -117,6 +117,7 @@ def kubeconfig_options(purpose: str = "How to reach the API server.") -> Callabl
             command,
             click.option(
                 "--kubeconfig",
+                type=click.Path(),
                 metavar="FILE",
                 help=f"{purpose}  [default: KUBECONFIG, the pod's own account, ~/.kube/config]",
             ),

@@ -82,6 +82,15 @@ class _Reporting(click.Command):
         except click.UsageError as error:
             raise _as_bad_usage(error) from None
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples; a plugin of another program (`kubectl switchback`) has its own name in them."""
+        spoken, program = ctx.find_root().info_name or "", (ctx.auto_envvar_prefix or "").lower()
+        epilog = self.epilog
+        if epilog and " " in spoken and program:
+            self.epilog = epilog.replace(f"\n  {program} ", f"\n  {spoken} ")
+        super().format_epilog(ctx, formatter)
+        self.epilog = epilog
+
     def _without_unknown_flags(self, ctx: click.Context, args: list[str], faults: list[str]) -> list[str]:
         """The parser stops at the first unknown flag; without the flag it checks the other values as well."""
         args = list(args)

@@ -44,7 +44,8 @@ def test_every_flag_is_on_the_page_of_its_program_with_its_variable(path: str, c
         line for line in pages[0].partition(f"\n### {path}\n")[2].partition("\n#")[0].splitlines() if "| `-" in line
     ]
     options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
-    assert len(rows) == len(options) > 0
+    assert len(rows) == len(options)
+    assert command.params
     for option in options:
         found = [row for row in rows if f"`{option.opts[0]}" in row or f" {option.opts[0]}" in row]
         assert found, option.opts
