@@ -18,7 +18,7 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 # ASYNC9xx: optional rules about checkpoints, off by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test test-quick check format docs peers cluster-peers world-peers cluster-test world-test bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events soak clean
+.PHONY: help demo test test-quick check format docs peers cluster-peers world-peers cluster-test world-test release release-peers bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -44,7 +44,7 @@ check: $(VENV)/.synced ## lint, types, layers
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/flake8-async --disable=$(ASYNC_OFF) $$(git ls-files 'dnsproxy/*.py' 'proxy/*.py' 'sidecar/*.py' 'wholeip/*.py')
+	$(BIN)/flake8-async --disable=$(ASYNC_OFF) $$(git ls-files 'dnsproxy/*.py' 'proxy/*.py' 'release/*.py' 'sidecar/*.py' 'wholeip/*.py')
 
 format: $(VENV)/.synced ## format every file
 	$(BIN)/ruff check --fix
@@ -81,6 +81,13 @@ cluster-test: $(VENV)/.synced ## run the end-to-end test on a real Kubernetes wi
 
 world-test: $(VENV)/.synced ## play every combination of tests/cluster/matrix.toml; hours (root; `make world-peers` first; ARGS=NAME)
 	$(BIN)/python -m tests.cluster.play_all $(ARGS)
+
+# IMAGE=registry.example.org/switchback names the image; without it pyproject.toml does.
+release: $(VENV)/.synced ## build a release from a clean tag into dist/ (IMAGE=REGISTRY/NAME; ARGS=--help)
+	@$(BIN)/python -m release $(if $(IMAGE),--image='$(IMAGE)') $(ARGS)
+
+release-peers: ## fetch what release needs: buildah, skopeo, kubectl, helm (root, Debian packages, Go)
+	scripts/peers.sh --release
 
 cluster-peers: peers ## fetch what cluster-test needs besides peers: kubelet, kube-proxy, containerd ...
 	scripts/peers.sh --cluster

@@ -11,6 +11,7 @@ version, the commit's time and the base are the same:
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -131,12 +132,17 @@ def builder_arguments(wanted: str, *, machine: str, base: Mapping[str, str] | No
     return arguments
 
 
+def working_name(target: str, wanted: str) -> str:
+    """The name of an image in buildah's storage while this process builds a release; another one has other names."""
+    return f"localhost/switchback-release-{os.getpid()}:{target}-{wanted.replace('/', '-')}"
+
+
 @contextmanager
 def _built(
     buildah: Buildah, source: Path, *, target: str, wanted: str, arguments: Mapping[str, str], epoch: int
 ) -> Iterator[str]:
     """The image's name in buildah's storage until the end of the block."""
-    name = f"localhost/switchback-release:{target}-{wanted.replace('/', '-')}"
+    name = working_name(target, wanted)
     words = [f"--build-arg={key}={value}" for key, value in arguments.items()]
     # The label would have buildah's version.
     words += ["--identity-label=false", f"--timestamp={epoch}", f"--platform={wanted}", f"--target={target}"]
@@ -144,4 +150,5 @@ def _built(
     try:
         yield name
     finally:
-        buildah.run("rmi", "--force", name)
+        # Not --force: of another run with an equal image it would take the name too.
+        buildah.run("rmi", name)

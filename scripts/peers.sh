@@ -12,6 +12,7 @@
 #   scripts/peers.sh --cluster  the additional programs for `make cluster-test`: those of a node, and a controller
 #   scripts/peers.sh --cilium   the additional programs for its `--cni cilium` and `--cni cilium-alone`; ten minutes on two processors
 #   scripts/peers.sh --world    the additional programs for `make world-test`: those of --cilium, other controllers and versions
+#   scripts/peers.sh --release  the programs that `make release` runs
 #   scripts/peers.sh --list     list the existing and the missing peers of all groups; installs nothing
 #
 # SWITCHBACK_PEERS  the cache folder (default: ~/.cache/switchback/peers)
@@ -32,6 +33,7 @@ source "$HERE/peers/cluster.sh"
 source "$HERE/peers/cilium.sh"
 source "$HERE/peers/stage.sh"
 source "$HERE/peers/world.sh"
+source "$HERE/peers/release.sh"
 
 list() {
   ACTION=list
@@ -64,5 +66,9 @@ case "${1:-}" in
     cilium_peers
     world_peers
     ;;
-  *) say "unknown argument $1 (only --cluster, --cilium, --world, --list)"; exit 2 ;;
+  --release)
+    install_packages "${RELEASE_DEBIAN[@]}"
+    release_peers
+    ;;
+  *) say "unknown argument $1 (only --cluster, --cilium, --world, --release, --list)"; exit 2 ;;
 esac

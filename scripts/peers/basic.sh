@@ -16,6 +16,7 @@ NEWER_GO=go1.27.0
 GO_PROXYPROTO_VERSION=v0.15.0
 PROMETHEUS_OPERATOR_VERSION=v0.85.0
 KUBE_SCORE_VERSION=v1.20.0
+ACTIONLINT_VERSION=v1.7.12
 HELM_VERSION=v4.3.1
 KUBECONFORM_VERSION=v0.8.0
 
@@ -36,10 +37,11 @@ basic_peers() {
   GOTOOLCHAIN=$NEWER_GO peer dnsendpoint "$EXTERNAL_DNS_VERSION" module_folder sigs.k8s.io/external-dns config/crd/standard
   GOTOOLCHAIN=$NEWER_GO peer external-dns "$EXTERNAL_DNS_VERSION" external_dns
   optional go-proxyproto "$GO_PROXYPROTO_VERSION" go_proxyproto
-  peer helm "$HELM_VERSION" module_program helm.sh/helm/v4 ./cmd/helm \
-    -X "helm.sh/helm/v4/internal/version.version=$HELM_VERSION"
+  peer helm "$HELM_VERSION" helm_program
   peer kubeconform "$KUBECONFORM_VERSION" module_program github.com/yannh/kubeconform ./cmd/kubeconform
   peer kube-score "$KUBE_SCORE_VERSION" module_program github.com/zegl/kube-score ./cmd/kube-score
+  # The linter of the workflows in .github
+  peer actionlint "$ACTIONLINT_VERSION" module_program github.com/rhysd/actionlint ./cmd/actionlint
   peer prometheus-operator "$PROMETHEUS_OPERATOR_VERSION" module_folder \
     github.com/prometheus-operator/prometheus-operator example/prometheus-operator-crd
   debian_base
@@ -64,6 +66,10 @@ kubernetes_program() {
   main_module k8s.io/kubernetes -e "s|(k8s.io/[a-z-]+) => ./staging/.*|\1 => \1 v0${VERSION#v1}|" &&
     go_program "k8s.io/kubernetes/cmd/$PEER" -X "$package.gitVersion=$VERSION" \
       -X "$package.gitMajor=1" -X "$package.gitMinor=${minor%%.*}"
+}
+
+helm_program() {
+  module_program helm.sh/helm/v4 ./cmd/helm -X "helm.sh/helm/v4/internal/version.version=$VERSION"
 }
 
 # A receiver of the PROXY header, from tests/peers/go_proxyproto; remove the cached one after a change there.

@@ -16,7 +16,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 PROGRAMS: Final = ("dnsproxy", "proxy", "wholeip")
-PACKAGES: Final = (*PROGRAMS, "sidecar")
+PACKAGES: Final = (*PROGRAMS, "release", "sidecar")
 
 _PURITY: Final = re.compile(r"\bPure(?: but for (?P<but>[^.]+(?:\.py[^.]*)+)|: (?P<only>[^.]+(?:\.py[^.]*)+))?\.$")
 _MODULE: Final = re.compile(r"([a-z0-9_/]+)\.py")

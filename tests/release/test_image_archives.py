@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from release.buildah import Buildah
-from release.images import PLATFORMS, TARGETS, ImageRelease, build_images
+from release.images import PLATFORMS, TARGETS, ImageRelease, build_images, working_name
 from tests.conftest import refuse
 from tests.deploy.image import (
     BASE,
@@ -106,8 +106,7 @@ def test_two_runs_give_the_same_octets(released: Mapping[str, ImageRelease], sou
 @peers
 @slow
 def test_no_image_stays_in_buildahs_storage(released: Mapping[str, ImageRelease]) -> None:
-    platforms = [name.replace("/", "-") for one in released.values() for name in one.platforms]
-    names = [f"localhost/switchback-release:{target}-{one}" for target in released for one in platforms]
+    names = [working_name(target, wanted) for target, one in released.items() for wanted in one.platforms]
     assert len(set(names)) == len(TARGETS) * len(PLATFORMS)
     assert [name for name in names if has_image(name)] == []
 

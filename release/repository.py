@@ -1,0 +1,52 @@
+"""Reads the state of a git repository, and unpacks the sources of its commit.
+
+The law: what is built comes from the commit alone, never from the work tree; nothing in the repository changes.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from release.commands import failed, run
+from release.judge import Repository
+from sidecar.values.errors import StartError
+
+
+def read_repository(folder: Path) -> Repository:
+    """The state of the repository. Raises StartError."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+        changelog = (folder / "CHANGELOG.md").read_text(encoding="utf-8")
+        version = project["project"]["version"]
+    except (OSError, ValueError, KeyError) as error:
+        raise StartError(f"{folder} is not a source tree of Switchback: {error!r}") from error
+    commit, time = _git(folder, "log", "-1", "--format=%H %ct").split()
+    # -z: a path is not quoted; a renamed file has its old path as another entry.
+    changed = [one[3:] for one in _git(folder, "status", "--porcelain", "-z").split("\0") if one]
+    return Repository(
+        version=version,
+        commit=commit,
+        time=int(time),
+        tags=_git(folder, "tag", "--points-at", "HEAD").split(),
+        changed=changed,
+        changelog=changelog,
+        default_image=project.get("tool", {}).get("switchback", {}).get("image"),
+    )
+
+
+def unpack_sources(repository: Path, commit: str, folder: Path) -> None:
+    """Put the commit's files into a folder, each with the commit's time."""
+    archive = folder.with_suffix(".tar")
+    # The umask of the archive is ours, not the machine's or the user's.
+    _git(repository, "-c", "tar.umask=0022", "archive", "--format=tar", f"--output={archive}", commit)
+    folder.mkdir()
+    run("tar", "--extract", "--same-permissions", f"--file={archive}", f"--directory={folder}")
+    archive.unlink()
+
+
+def _git(folder: Path, *words: str) -> str:
+    try:
+        return run("git", "-C", str(folder), *words)
+    except FileNotFoundError as error:
+        raise failed("git is missing") from error

@@ -1,0 +1,1 @@
+"""The bills of materials: CycloneDX documents of the wheel and of the images. Pure but for archive.py."""

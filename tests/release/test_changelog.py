@@ -1,0 +1,60 @@
+"""Sections of the changelog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from release.changelog import sections
+
+TEXT = """\
+# Changelog
+
+## Unreleased
+
+- Newer.
+
+## 0.2.0 (2026-11-26)
+
+- Two.
+
+### Fixed
+
+- More of two.
+
+## [0.1.0] - 2026-01-01
+
+- One. ## 0.0.1 is no heading here.
+"""
+
+
+def test_each_section_is_found_by_its_version() -> None:
+    assert sections(TEXT) == {
+        "Unreleased": "- Newer.",
+        "0.2.0": "- Two.\n\n### Fixed\n\n- More of two.",
+        "0.1.0": "- One. ## 0.0.1 is no heading here.",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "# Changelog\n", "### 0.1.0\n- One\n", " ## 0.1.0\n", "##0.1.0\n", "text ## 0.1.0\n"],
+    ids=["empty", "no section", "third level", "indented", "no blank", "inside a line"],
+)
+def test_other_lines_begin_no_section(text: str) -> None:
+    assert sections(text) == {}
+
+
+def test_an_empty_section_is_empty() -> None:
+    assert sections("## Unreleased\n\n## 0.1.0\n- One\n") == {"Unreleased": "", "0.1.0": "- One"}
+
+
+def test_a_second_section_of_one_version_names_its_line() -> None:
+    with pytest.raises(ValueError, match=r"CHANGELOG.md:4: a second section 0\.1\.0"):
+        sections("## 0.1.0\n- One\n\n## 0.1.0 (again)\n")
+
+
+def test_our_own_changelog_is_laid_out_so() -> None:
+    text = (Path(__file__).parents[2] / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert next(iter(sections(text))) == "Unreleased"
