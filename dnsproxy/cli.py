@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Final
 
@@ -54,9 +55,10 @@ def main() -> None:
     """Let pods reach their own cluster's public hostnames."""
 
 
-def plugin() -> None:
-    """The entry point `kubectl-switchback`: dnsproxy, by the name that people type."""
-    main(prog_name=PLUGIN)
+def run_as_called() -> None:
+    """The entry point of the file kubectl-switchback, by the name that people type; by another file name, dnsproxy."""
+    called = PurePath(sys.argv[0]).name
+    main(prog_name=PLUGIN if called == PLUGIN.replace(" ", "-") else None)
 
 
 def complete_plugin() -> None:

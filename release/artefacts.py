@@ -16,6 +16,8 @@ REPOSITORIES: Final = ("switchback", "switchback-nftables")
 ZIPAPP: Final = "switchback.pyz"
 NOTES: Final = "RELEASE_NOTES.md"
 CHECKSUMS: Final = "SHA256SUMS"
+PLUGIN: Final = "krew-switchback.yaml"
+"""The manifest for krew-like indexes, in which it is plugins/switchback.yaml."""
 
 
 class Kind(StrEnum):
@@ -67,6 +69,11 @@ def chart_name(version: str) -> str:
     return f"switchback-{version}.tgz"
 
 
+def plugin_name(version: str) -> str:
+    """The archive of kubectl's plugin."""
+    return f"kubectl-switchback-{version}.tar.gz"
+
+
 def image_name(repository: str, version: str) -> str:
     """The OCI archive of one image."""
     return f"{repository}-{version}-image.oci.tar"
@@ -90,6 +97,8 @@ def artefacts(version: str, kinds: Iterable[Kind] = ALL_KINDS) -> tuple[Artefact
         Artefact(sdist_name(version), Kind.WHEEL, "the sources, for packagers"),
         Artefact(wheel_sbom_name(version), Kind.WHEEL, "what the wheel depends on, CycloneDX 1.6"),
         Artefact(ZIPAPP, Kind.ZIPAPP, "dnsproxy with its dependencies, for laptops"),
+        Artefact(plugin_name(version), Kind.ZIPAPP, "the same as a plugin of kubectl"),
+        Artefact(PLUGIN, Kind.ZIPAPP, "the plugin's manifest, for krew-like indexes"),
     ]
     for repository in REPOSITORIES:
         found.append(Artefact(image_name(repository, version), Kind.IMAGES, "image for amd64 and arm64, OCI archive"))

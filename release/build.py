@@ -16,6 +16,7 @@ from typing import Final
 from release.artefacts import (
     CHECKSUMS,
     NOTES,
+    PLUGIN,
     REPOSITORIES,
     ZIPAPP,
     Kind,
@@ -24,6 +25,7 @@ from release.artefacts import (
     image_name,
     image_sbom_name,
     manifest_name,
+    plugin_name,
     wheel_sbom_name,
 )
 from release.buildah import Buildah, BuildFailed
@@ -35,6 +37,7 @@ from release.manifest import build_manifest
 from release.notes import format_notes
 from release.oci import Damaged
 from release.plan import Plan
+from release.plugin import format_plugin, pack_plugin
 from release.repository import unpack_sources
 from release.sbom.archive import BadArchive, index_digest, read_contents
 from release.sbom.bom import Package, format_bom
@@ -87,11 +90,20 @@ def _python_files(run: Building, source: Path, work: Path) -> None:
         folder = work / "zipapp"
         folder.mkdir()
         build_zipapp(source, wheel, out / ZIPAPP, work=folder, epoch=plan.time)
-        _keep(run, out / ZIPAPP)
+        _keep(run, *_plugin(plan, out, licence=(source / "LICENSE").read_bytes()), out / ZIPAPP)
     if Kind.WHEEL in plan.kinds:
         sbom = out / wheel_sbom_name(plan.version)
         sbom.write_text(_wheel_sbom(plan, wheel, (source / "uv.lock").read_text(encoding="utf-8")), encoding="utf-8")
         _keep(run, wheel, sdist, sbom)
+
+
+def _plugin(plan: Plan, out: Path, *, licence: bytes) -> Sequence[Path]:
+    """The archive of kubectl's plugin, and its manifest."""
+    archive, manifest = out / plugin_name(plan.version), out / PLUGIN
+    archive.write_bytes(pack_plugin((out / ZIPAPP).read_bytes(), licence, epoch=plan.time))
+    uri = f"{plan.downloads}/v{plan.version}/{archive.name}"
+    manifest.write_text(format_plugin(plan.version, uri=uri, sha256=_digest(archive)), encoding="utf-8")
+    return archive, manifest
 
 
 def _wheel_sbom(plan: Plan, wheel: Path, lock: str) -> str:

@@ -6,6 +6,7 @@ The law: every flag is checked here; nothing is built before the repository is j
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,11 +41,24 @@ def parse_kinds(text: str) -> frozenset[Kind]:
     return frozenset(Kind(word) for word in words)
 
 
+def parse_downloads(text: str) -> str:
+    """An address of web pages, without a final slash. Raises ValueError."""
+    if not re.fullmatch(r"https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*/?", text):
+        raise ValueError(f"{text!a} is not an address such as https://example.org/switchback/releases/download")
+    return text.rstrip("/")
+
+
 @click.command(cls=Command, epilog=EPILOG, context_settings={"auto_envvar_prefix": "RELEASE"})
 @click.option(
     "--image",
     type=CheckedType("NAME", parse_image_name),
     help="REGISTRY/NAME of the image, without tag; charts go beside it. Default: [tool.switchback] of pyproject.toml.",
+)
+@click.option(
+    "--downloads",
+    type=CheckedType("URL", parse_downloads),
+    help="Where the forge has the files of its releases, below which they are v0.1.0/FILE, for kubectl's plugin. "
+    "Default: [tool.switchback] of pyproject.toml.",
 )
 @click.option("--dist", type=click.Path(path_type=Path, file_okay=False), default="dist", help="The folder to fill.")
 @click.option(
@@ -73,6 +87,7 @@ def parse_kinds(text: str) -> frozenset[Kind]:
 def main(
     *,
     image: ImageName | None,
+    downloads: str | None,
     dist: Path,
     kinds: Sequence[frozenset[Kind]],
     snapshot: bool,
@@ -91,13 +106,22 @@ def main(
     bases = _bases(base)
     repository = read_repository(source)
     name = image or _default_image(repository)
-    reasons = refusals(repository, snapshot=snapshot, image=name, image_given=image is not None, in_dist=_listing(dist))
+    address = downloads or _default_downloads(repository)
+    reasons = refusals(
+        repository,
+        snapshot=snapshot,
+        image=name,
+        image_given=image is not None,
+        in_dist=_listing(dist),
+        downloads=address,
+        downloads_given=downloads is not None,
+    )
     if reasons:
         for reason in reasons:
             click.echo(f"Refused: {reason}", err=True)
         raise SystemExit(ExitStatus.NO)
     wanted = frozenset().union(*kinds) if kinds else ALL_KINDS
-    plan = make_plan(repository, snapshot=snapshot, image=name, dist=str(dist), kinds=wanted)
+    plan = make_plan(repository, snapshot=snapshot, image=name, downloads=address, dist=str(dist), kinds=wanted)
     checksums: Mapping[str, str] = {}
     if not dry_run:
         builder = Buildah(command=shlex.split(buildah), options=buildah_option)
@@ -126,6 +150,15 @@ def _default_image(repository: Repository) -> ImageName:
         return parse_image_name(repository.default_image)
     except ValueError as error:
         raise StartError(f"pyproject.toml: [tool.switchback] image: {error}") from error
+
+
+def _default_downloads(repository: Repository) -> str:
+    if repository.default_downloads is None:
+        raise BadUsage(["--downloads: is required, as pyproject.toml has no downloads in [tool.switchback]"])
+    try:
+        return parse_downloads(repository.default_downloads)
+    except ValueError as error:
+        raise StartError(f"pyproject.toml: [tool.switchback] downloads: {error}") from error
 
 
 def _listing(dist: Path) -> list[str]:

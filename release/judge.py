@@ -37,10 +37,19 @@ class Repository:
     changelog: str
     default_image: str | None
     """`[tool.switchback] image` of pyproject.toml."""
+    default_downloads: str | None = None
+    """`[tool.switchback] downloads` of pyproject.toml."""
 
 
 def refusals(
-    repository: Repository, *, snapshot: bool, image: ImageName, image_given: bool, in_dist: Sequence[str]
+    repository: Repository,
+    *,
+    snapshot: bool,
+    image: ImageName,
+    image_given: bool,
+    in_dist: Sequence[str],
+    downloads: str = "",
+    downloads_given: bool = True,
 ) -> list[str]:
     """Why nothing may be built, one line for each reason; empty if it may."""
     version, reasons = repository.version, []
@@ -68,6 +77,11 @@ def refusals(
         reasons.append(
             f"{image} is an example, and every manifest would name it: give the real name with --image (make release "
             "IMAGE=...), or put it into pyproject.toml, [tool.switchback]"
+        )
+    if not downloads_given and "//example." in downloads:
+        reasons.append(
+            f"{downloads} is an example, and kubectl's plugin would be fetched from there: give the real address with "
+            "--downloads, or put it into pyproject.toml, [tool.switchback]"
         )
     return reasons
 

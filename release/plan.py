@@ -24,13 +24,17 @@ class Plan:
     time: int
     snapshot: bool
     image: ImageName
+    downloads: str
+    """Where the forge has the files of all releases, without a final slash."""
     dist: str
     kinds: frozenset[Kind]
     files: Sequence[Artefact]
     push: Sequence[Push]
 
 
-def make_plan(repository: Repository, *, snapshot: bool, image: ImageName, dist: str, kinds: Iterable[Kind]) -> Plan:
+def make_plan(
+    repository: Repository, *, snapshot: bool, image: ImageName, downloads: str, dist: str, kinds: Iterable[Kind]
+) -> Plan:
     """The plan for these kinds."""
     wanted = frozenset(kinds)
     return Plan(
@@ -39,6 +43,7 @@ def make_plan(repository: Repository, *, snapshot: bool, image: ImageName, dist:
         time=repository.time,
         snapshot=snapshot,
         image=image,
+        downloads=downloads,
         dist=dist,
         kinds=wanted,
         files=artefacts(repository.version, wanted),

@@ -32,6 +32,7 @@ def read_repository(folder: Path) -> Repository:
         changed=changed,
         changelog=changelog,
         default_image=project.get("tool", {}).get("switchback", {}).get("image"),
+        default_downloads=project.get("tool", {}).get("switchback", {}).get("downloads"),
     )
 
 

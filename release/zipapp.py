@@ -42,7 +42,7 @@ def build_zipapp(source: Path, wheel: Path, target: Path, *, work: Path, epoch: 
         archive.extractall(unpacked)
     merge(unpacked, merged)
     # Children, such as those of `dnsproxy demo`, find the packages by PYTHONPATH.
-    options = ("--reproducible", "--extend-pythonpath", "--entry-point", "dnsproxy.cli:main")
+    options = ("--reproducible", "--extend-pythonpath", "--entry-point", "dnsproxy.cli:run_as_called")
     run(own_program("shiv"), *options, "--site-packages", str(merged), "--output-file", str(target), epoch=epoch)
 
 

@@ -16,6 +16,7 @@ NEWER_GO=go1.27.0
 GO_PROXYPROTO_VERSION=v0.15.0
 PROMETHEUS_OPERATOR_VERSION=v0.85.0
 KUBE_SCORE_VERSION=v1.20.0
+KREW_VERSION=v0.4.3
 ACTIONLINT_VERSION=v1.7.12
 HELM_VERSION=v4.3.1
 KUBECONFORM_VERSION=v0.8.0
@@ -40,6 +41,8 @@ basic_peers() {
   peer helm "$HELM_VERSION" helm_program
   peer kubeconform "$KUBECONFORM_VERSION" module_program github.com/yannh/kubeconform ./cmd/kubeconform
   peer kube-score "$KUBE_SCORE_VERSION" module_program github.com/zegl/kube-score ./cmd/kube-score
+  # The judge of kubectl plugins' manifests
+  peer validate-krew-manifest "$KREW_VERSION" module_program sigs.k8s.io/krew ./cmd/validate-krew-manifest
   # The linter of the workflows in .github
   peer actionlint "$ACTIONLINT_VERSION" module_program github.com/rhysd/actionlint ./cmd/actionlint
   peer prometheus-operator "$PROMETHEUS_OPERATOR_VERSION" module_folder \

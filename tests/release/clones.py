@@ -61,11 +61,14 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
 
 
+DOWNLOADS = "https://forge.example.org/switchback/releases/download"
+
+
 def release(
     clone: Path, dist: Path, *words: str, env: Mapping[str, str] | None = None, inside: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m release` for a clone with the code under test."""
     flags = ["--source", str(clone), "--dist", str(dist), *words]
     command = [*inside, sys.executable, "-m", "release", *flags]
-    variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+    variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "RELEASE_DOWNLOADS": DOWNLOADS, **(env or {})}
     return subprocess.run(command, check=False, capture_output=True, text=True, cwd=PROJECT, env=variables)

@@ -10,8 +10,9 @@ from release.judge import Repository
 from release.plan import Plan, make_plan
 
 IMAGE = parse_image_name("registry.example.org/switchback")
+DOWNLOADS = "https://example.org/switchback/releases/download"
 REPOSITORY = Repository("0.1.0", "c" * 40, 1_700_000_000, (), (), "", None)
 
 
 def plan(*, snapshot: bool = False, kinds: Iterable[Kind] = ALL_KINDS) -> Plan:
-    return make_plan(REPOSITORY, snapshot=snapshot, image=IMAGE, dist="dist", kinds=kinds)
+    return make_plan(REPOSITORY, snapshot=snapshot, image=IMAGE, downloads=DOWNLOADS, dist="dist", kinds=kinds)

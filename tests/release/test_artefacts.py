@@ -27,7 +27,7 @@ def test_the_images_are_those_that_are_built() -> None:
             Kind.WHEEL,
             ["switchback-1.2.3-py3-none-any.whl", "switchback-1.2.3.tar.gz", "switchback-1.2.3-wheel.cdx.json"],
         ),
-        (Kind.ZIPAPP, ["switchback.pyz"]),
+        (Kind.ZIPAPP, ["switchback.pyz", "kubectl-switchback-1.2.3.tar.gz", "krew-switchback.yaml"]),
         (Kind.MANIFEST, ["switchback-1.2.3.yaml"]),
         (Kind.CHART, ["switchback-1.2.3.tgz"]),
         (Kind.NOTES, ["RELEASE_NOTES.md"]),

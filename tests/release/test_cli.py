@@ -96,6 +96,7 @@ def test_the_version_is_that_of_the_commit(tmp_path: Path) -> None:
 
 
 BAD_USAGE = [
+    ("an address that is none", ["--downloads", "ftp://example.org"], "--downloads: 'ftp://example.org' is not an add"),
     ("an image with a tag", ["--image", "registry.example.org/switchback:1"], "--image: "),
     ("an unknown kind", ["--only", "wheel,rpm"], "--only: 'rpm' is none of wheel, "),
     ("no kind", ["--only", ""], "--only: '' is none of"),

@@ -87,6 +87,22 @@ def test_a_snapshot_needs_a_commit_and_its_changes(repository: Repository, word:
     assert word in reason
 
 
+def test_no_plugin_is_fetched_from_an_example_by_default() -> None:
+    example, real = "https://example.org/switchback/releases/download", "https://forge.test/switchback/releases"
+    rows = {(example, False): 1, (example, True): 0, (real, False): 0}
+    for (address, was_given), count in rows.items():
+        reasons = refusals(
+            READY,
+            snapshot=False,
+            image=REAL,
+            image_given=True,
+            in_dist=(),
+            downloads=address,
+            downloads_given=was_given,
+        )
+        assert ["--downloads" in one for one in reasons] == [True] * count
+
+
 def test_no_release_names_an_example_by_default() -> None:
     (reason,) = refusals(READY, snapshot=False, image=EXAMPLE, image_given=False, in_dist=())
     assert "--image" in reason

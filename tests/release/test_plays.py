@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -19,6 +20,7 @@ import pytest
 from release.zipapp import PYTHONS
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, wait_for
+from tests.kit.programs import program
 from tests.kit.scraping import is_ready
 from tests.release.clones import IMAGE, VERSION, make_clone, release
 
@@ -90,8 +92,8 @@ def test_what_is_installed_into_an_empty_environment_plays_the_demo(dist: Path, 
     subprocess.run([UV, "venv", "--quiet", "--no-project", "--python", sys.executable, str(environment)], check=True)
     install = [UV, "pip", "install", "--quiet", "--python", str(environment / "bin" / "python"), str(dist / name)]
     subprocess.run(install, check=True, cwd=tmp_path)
-    for program in ("dnsproxy", "proxy", "wholeip"):
-        shown = alone([str(environment / "bin" / program), "--help"], tmp_path)
+    for command in ("dnsproxy", "proxy", "wholeip", "kubectl-switchback"):
+        shown = alone([str(environment / "bin" / command), "--help"], tmp_path)
         assert shown.returncode == 0, shown.stderr
     played = alone([str(environment / "bin" / "dnsproxy"), "demo"], tmp_path)
     assert (played.returncode, played.stderr) == (0, "")
@@ -176,5 +178,27 @@ def test_every_compiled_module_is_there_for_every_python_and_processor(zipapp: P
 def test_the_zipapp_says_how_it_was_built(zipapp: Path) -> None:
     with zipfile.ZipFile(zipapp) as archive:
         environment = json.loads(archive.read("environment.json"))
-    assert environment["entry_point"] == "dnsproxy.cli:main"
+    assert environment["entry_point"] == "dnsproxy.cli:run_as_called"
     assert environment["built_at"] == "2023-11-14 22:13:20"
+
+
+# --- The plugin of kubectl ---
+
+
+@pytest.mark.peer("kubectl")
+def test_the_plugins_archive_is_a_plugin_that_kubectl_runs(dist: Path, tmp_path: Path) -> None:
+    subprocess.run(["tar", "-xf", str(dist / f"kubectl-switchback-{VERSION}.tar.gz"), "-C", str(tmp_path)], check=True)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["LICENSE", "kubectl-switchback"]
+    env = {"HOME": str(tmp_path / "home"), "PATH": f"{tmp_path}:{Path(sys.executable).parent}:/usr/bin:/bin"}
+    (tmp_path / "home").mkdir()
+    command = [program("kubectl"), "switchback", "doctor", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Usage: kubectl switchback doctor [OPTIONS] [HOST]")
+
+
+def test_the_plugins_manifest_has_the_digest_of_its_archive(dist: Path) -> None:
+    archive = (dist / f"kubectl-switchback-{VERSION}.tar.gz").read_bytes()
+    manifest = (dist / "krew-switchback.yaml").read_text(encoding="utf-8")
+    assert manifest.count(f"sha256: {hashlib.sha256(archive).hexdigest()}\n") == 2
+    assert manifest.count(f"/v{VERSION}/kubectl-switchback-{VERSION}.tar.gz\n") == 2

@@ -1,0 +1,73 @@
+"""kubectl's plugin: the archive, and the manifest that krew itself accepts."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+from release.plugin import EXECUTABLE, NAME, format_plugin, pack_plugin
+from tests.kit.programs import program
+
+URI = "https://example.org/switchback/releases/download/v1.2.3/kubectl-switchback-1.2.3.tar.gz"
+DIGEST = "0" * 64
+ZIPAPP = b"#!/usr/bin/env python3\n"
+
+
+def judged(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What krew's own judge says of a manifest, which it wants under the plugin's name."""
+    file = folder / f"{NAME}.yaml"
+    file.write_text(text, encoding="utf-8")
+    command = [program("validate-krew-manifest"), f"-manifest={file}", "-skip-install"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.peer("validate-krew-manifest")
+def test_krew_accepts_the_manifest(tmp_path: Path) -> None:
+    done = judged(format_plugin("1.2.3", uri=URI, sha256=DIGEST), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.peer("validate-krew-manifest")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(f"name: {NAME}", "name: other"), ("version: v1.2.3", "version: 1.2.3"), (DIGEST, "0"), ("bin: ", "binary: ")],
+    ids=["another name", "no v before the version", "no digest", "an unknown field"],
+)
+def test_krew_refuses_a_spoiled_one(before: str, after: str, tmp_path: Path) -> None:
+    text = format_plugin("1.2.3", uri=URI, sha256=DIGEST)
+    assert before in text
+    assert judged(text.replace(before, after), tmp_path).returncode != 0
+
+
+def test_the_manifest_names_both_processors_and_one_archive() -> None:
+    spec = yaml.safe_load(format_plugin("1.2.3", uri=URI, sha256=DIGEST))["spec"]
+    assert spec["version"] == "v1.2.3"
+    assert spec["homepage"] == "https://example.org/switchback"
+    assert len(spec["shortDescription"]) <= 50
+    assert [one["selector"]["matchLabels"] for one in spec["platforms"]] == [
+        {"os": "linux", "arch": "amd64"},
+        {"os": "linux", "arch": "arm64"},
+    ]
+    assert {(one["uri"], one["sha256"], one["bin"]) for one in spec["platforms"]} == {(URI, DIGEST, EXECUTABLE)}
+
+
+def test_the_archive_has_the_executable_and_the_licence() -> None:
+    with tarfile.open(fileobj=io.BytesIO(pack_plugin(ZIPAPP, b"the licence", epoch=1_700_000_000))) as archive:
+        members = {one.name: one for one in archive}
+        assert {name: (one.mode, one.mtime, one.uid) for name, one in members.items()} == {
+            "LICENSE": (0o644, 1_700_000_000, 0),
+            EXECUTABLE: (0o755, 1_700_000_000, 0),
+        }
+        content = archive.extractfile(EXECUTABLE)
+        assert content is not None
+        assert content.read() == ZIPAPP
+
+
+def test_equal_input_gives_equal_octets() -> None:
+    assert pack_plugin(ZIPAPP, b"", epoch=1) == pack_plugin(ZIPAPP, b"", epoch=1)
+    assert pack_plugin(ZIPAPP, b"", epoch=1) != pack_plugin(ZIPAPP, b"", epoch=2)
