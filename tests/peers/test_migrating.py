@@ -1,0 +1,241 @@
+"""From hairpin-proxy and from ouroboros, as deploy/migrating says: their lines and our stanza in one real CoreDNS.
+
+Their controllers are played: what each writes into the Corefile, and the names of its objects, are those of
+hairpin-proxy v0.2.1 (hairpin-proxy-controller/src/main.rb, deploy.yml) and of ouroboros's chart (internal/coredns,
+charts/ouroboros).
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import dns.exception
+import pytest
+
+from docs.fences import find_fences
+from tests.deploy.manifests import DEPLOY
+from tests.kit.apiserver import ApiServer, apiserver
+from tests.kit.coredns import CoreDns, answering, running_coredns
+from tests.kit.living_dns import LivingCluster, living_cluster
+from tests.kit.polling import poll_until
+from tests.kit.ports import free_port
+from tests.kit.programs import program
+from tests.kit.serve_process import serving
+from tests.peers.test_install_apiserver import Scene, kubeadm
+
+__all__ = ["apiserver"]
+
+pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns", "kubectl"), pytest.mark.timeout(400)]
+
+HOST, FRESH, ELSEWHERE = "shop.example.org", "fresh.example.org", "www.example.net"
+"""A host that both steer, one that only ours knows, and a name that nobody steers."""
+BY_DNSPROXY, BY_UPSTREAM, BY_THEIRS = "192.0.2.1", "192.0.2.2", "192.0.2.3"
+
+
+@dataclass(frozen=True)
+class Theirs:
+    """The other tool: what it writes, and what is left of it."""
+
+    target: str
+    """The name of its proxy's Service."""
+    write: Callable[[str, Sequence[str]], str]
+    """A Corefile with its lines for these hosts; the same again if they are there."""
+    take_out: Callable[[str], str]
+    """What its cleanup, or the guide's edit, leaves."""
+
+
+def with_hairpin_lines(corefile: str, hosts: Sequence[str]) -> str:
+    """At the beginning of the server block, each line with a comment; the last newline goes."""
+    lines = without_hairpin_lines(corefile).strip().split("\n")
+    place = next(number for number, line in enumerate(lines) if line.strip().startswith(".:53 {"))
+    lines[place + 1 : place + 1] = [
+        f"    rewrite name {one} {HAIRPIN} # Added by hairpin-proxy" for one in sorted(hosts)
+    ]
+    return "\n".join(lines)
+
+
+def without_hairpin_lines(corefile: str) -> str:
+    return "\n".join(one for one in corefile.split("\n") if not one.strip().endswith("# Added by hairpin-proxy"))
+
+
+def with_ouroboros_block(corefile: str, hosts: Sequence[str]) -> str:
+    """At the end of the server block, between two markers."""
+    lines = without_ouroboros_block(corefile).split("\n")
+    block = [BEGIN, *(f"    rewrite name {one} {OUROBOROS}" for one in sorted(hosts)), END]
+    place = lines.index("}")
+    return "\n".join([*lines[:place], *block, *lines[place:]])
+
+
+def without_ouroboros_block(corefile: str) -> str:
+    lines, inside, kept = corefile.split("\n"), False, []
+    for line in lines:
+        inside = inside or line == BEGIN
+        if not inside:
+            kept.append(line)
+        inside = inside and line != END
+    return "\n".join(kept)
+
+
+HAIRPIN: Final = "hairpin-proxy.hairpin-proxy.svc.cluster.local"
+OUROBOROS: Final = "ouroboros-proxy.ouroboros.svc.cluster.local."
+BEGIN, END = "    # === BEGIN ouroboros (do not edit by hand) ===", "    # === END ouroboros ==="
+TOOLS: Final = [
+    pytest.param(Theirs(HAIRPIN, with_hairpin_lines, without_hairpin_lines), id="hairpin-proxy"),
+    pytest.param(Theirs(OUROBOROS.rstrip("."), with_ouroboros_block, without_ouroboros_block), id="ouroboros"),
+]
+# `hosts` stands for the plugin kubernetes, which has the address of their Service.
+COREFILE: Final = """.:53 {{
+    errors
+    hosts {{
+        {address} {target}
+        fallthrough
+    }}
+    forward . /etc/resolv.conf {{
+       max_concurrent 1000
+    }}
+    cache 1
+    reload
+    loadbalance
+}}
+"""
+
+
+@pytest.fixture
+def scene(apiserver: ApiServer, tmp_path: Path) -> Iterator[Scene]:
+    with living_cluster(apiserver, tmp_path) as cluster, running_coredns(tmp_path, answering(BY_UPSTREAM)) as upstream:
+        hosts = [word for one in (HOST, FRESH) for word in ("--host", f"{one}={BY_DNSPROXY}")]
+        with serving(tmp_path, *hosts, "--upstream", f"127.0.0.1:{upstream.port}") as dnsproxy:
+            yield Scene(cluster, dnsproxy, upstream, free_port())
+
+
+def corefile(cluster: LivingCluster) -> str:
+    return cluster.data("coredns")["Corefile"]
+
+
+def write(cluster: LivingCluster, text: str) -> None:
+    cluster.patch("coredns", {"data": {"Corefile": text}})
+
+
+def answers(coredns: CoreDns) -> tuple[str, ...]:
+    """Who answers the host of both, that of ours alone, and the name of nobody."""
+    return tuple(coredns.addresses(name)[0] for name in (HOST, FRESH, ELSEWHERE))
+
+
+def settled(coredns: CoreDns, *wanted: str) -> None:
+    """Wait until CoreDNS has read the file, and its cache has expired."""
+
+    def is_settled() -> bool:
+        try:
+            return answers(coredns) == wanted
+        except dns.exception.Timeout:
+            return False
+
+    poll_until(is_settled, f"the answers {wanted}", seconds=60)
+
+
+@contextmanager
+def asked_without_a_pause(coredns: CoreDns) -> Iterator[list[str]]:
+    """Every answer for the host meanwhile, and every failure."""
+    seen: list[str] = []
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.wait(0.005):
+            try:
+                seen.extend(coredns.addresses(HOST) or ["no address"])
+            except (dns.exception.DNSException, OSError) as error:
+                seen.append(type(error).__name__)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("theirs", TOOLS)
+def test_no_lookup_fails_on_the_way_and_each_leaves_the_others_lines(theirs: Theirs, scene: Scene) -> None:
+    cluster = scene.cluster
+    original = COREFILE.format(address=BY_THEIRS, target=theirs.target)
+    cluster.create(kubeadm(theirs.write(original, [HOST])), manager="test")
+    cluster.create_own_service()
+    with scene.coredns() as coredns:
+        settled(coredns, BY_THEIRS, BY_UPSTREAM, BY_UPSTREAM)
+        with asked_without_a_pause(coredns) as seen:
+            # Beside each other: theirs keep their hosts, as `rewrite` comes before `forward`.
+            installed = scene.run("install")
+            assert installed.returncode == 0, installed.stdout + installed.stderr
+            settled(coredns, BY_THEIRS, BY_DNSPROXY, BY_UPSTREAM)
+            assert set(seen) == {BY_THEIRS}
+            # Their controller looks again, and has another host.
+            both = corefile(cluster)
+            assert theirs.write(both, [HOST]).strip() == both.strip()
+            write(cluster, theirs.write(both, [HOST, "web.example.org"]))
+            again = scene.run("install")
+            assert again.returncode == 0, again.stdout + again.stderr
+            settled(coredns, BY_THEIRS, BY_DNSPROXY, BY_UPSTREAM)
+            # Their lines go.
+            write(cluster, theirs.take_out(corefile(cluster)))
+            settled(coredns, BY_DNSPROXY, BY_DNSPROXY, BY_UPSTREAM)
+        assert set(seen) == {BY_THEIRS, BY_DNSPROXY}
+        removed = scene.run("uninstall")
+        assert removed.returncode == 0, removed.stdout + removed.stderr
+        settled(coredns, BY_UPSTREAM, BY_UPSTREAM, BY_UPSTREAM)
+    assert corefile(cluster).strip() == original.strip()
+
+
+@pytest.mark.parametrize("theirs", TOOLS)
+def test_an_uninstall_beside_theirs_gives_back_what_they_wrote(theirs: Theirs, scene: Scene) -> None:
+    cluster = scene.cluster
+    before = theirs.write(COREFILE.format(address=BY_THEIRS, target=theirs.target), [HOST])
+    cluster.create(kubeadm(before), manager="test")
+    cluster.create_own_service()
+    with scene.coredns() as coredns:
+        settled(coredns, BY_THEIRS, BY_UPSTREAM, BY_UPSTREAM)
+        assert scene.run("install").returncode == 0
+        assert scene.run("uninstall").returncode == 0
+        settled(coredns, BY_THEIRS, BY_UPSTREAM, BY_UPSTREAM)
+    assert corefile(cluster) == before
+
+
+# The objects of hairpin-proxy's deploy.yml outside of its namespace.
+LEFT_BY_HAIRPIN: Final = [
+    ("clusterrole", "hairpin-proxy-controller-cr", ""),
+    ("clusterrolebinding", "hairpin-proxy-controller-crb", ""),
+    ("role", "hairpin-proxy-controller-r", "kube-system"),
+    ("rolebinding", "hairpin-proxy-controller-rb", "kube-system"),
+]
+
+
+def test_the_guide_deletes_every_object_of_hairpin_proxy(apiserver: ApiServer) -> None:
+    def kubectl(*words: str) -> str:
+        command = [program("kubectl"), f"--kubeconfig={apiserver.kubeconfig}", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    kubectl("create", "namespace", "hairpin-proxy")
+    for kind, name, namespace in LEFT_BY_HAIRPIN:
+        where = [f"--namespace={namespace}"] if namespace else []
+        role = "clusterrole" if kind.startswith("cluster") else "role"
+        rights = ["--verb=get", "--resource=configmaps"] if kind == role else [f"--{role}=any", "--user=any"]
+        kubectl("create", kind, name, *where, *rights)
+    page = (DEPLOY / "migrating" / "hairpin-proxy.md").read_text(encoding="utf-8")
+    lines = [line for fence in find_fences(page) for line in fence.body.splitlines()]
+    commands = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("kubectl")]
+    deletions = [words for words in commands if "delete" in words]
+    assert len(deletions) == 3
+    for words in deletions:
+        kubectl(*words, "--wait=false")
+    left = kubectl("get", "roles,rolebindings,clusterroles,clusterrolebindings", "-A", "-o", "name")
+    assert [one for one in left.split() if "hairpin" in one] == []
+    assert "Terminating" in kubectl("get", "namespace", "hairpin-proxy", "--no-headers")
