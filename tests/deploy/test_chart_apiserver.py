@@ -152,6 +152,34 @@ def test_a_stanza_that_cannot_be_taken_out_keeps_everything(control_plane: ApiSe
         assert labelled(server) == []
 
 
+@pytest.mark.parametrize(
+    ("component", "words"),
+    [
+        ("operate", "dnsproxy uninstall --operate switchback/operate"),
+        ("wholeip", "wholeip uninstall --every-node switchback-wholeip"),
+    ],
+)
+def test_a_component_with_work_outside_of_its_objects_is_not_switched_off_while_it_runs(
+    control_plane: ApiServer, tmp_path: Path, component: str, words: str
+) -> None:
+    server, helm = control_plane, Helm(control_plane)
+    with recorded_cluster(server, "kubeadm"):
+        helm.run("install", values={"components": {"wholeip": True}})
+        installed = helm.objects()
+        with pytest.raises(Failed, match=words):
+            helm.run("upgrade", values={"components": {"wholeip": True, component: False}})
+        assert helm.objects() == installed
+        # Once its work is undone it may go; the program that undoes it deletes the workload.
+        kind, namespace = (
+            ("deployment", "switchback") if component == "operate" else ("daemonset", "switchback-wholeip")
+        )
+        kubectl(server, "delete", kind, component, "-n", namespace)
+        helm.run("upgrade", values={"components": {"wholeip": True, component: False}})
+        assert installed - helm.objects()
+        uninstall(server, tmp_path, helm)
+        poll_until(lambda: labelled(server) == [], "every object is gone", seconds=SECONDS)
+
+
 def test_an_installation_that_prints_leaves_the_stanza_to_its_owner(control_plane: ApiServer, tmp_path: Path) -> None:
     server, helm = control_plane, Helm(control_plane)
     with recorded_cluster(server, "kubeadm"):

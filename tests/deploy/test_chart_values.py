@@ -77,6 +77,12 @@ ZONE: Final = {"node-hosts": {"DNSPROXY_ZONE": "example.org"}}
         ({"components": {"opperate": True}}, ["at '/components'", "'opperate'"]),
         ({"components": {"doctor": "yes"}}, ["at '/components/doctor'", "want boolean"]),
         ({"components": ["doctor"]}, ["components"]),
+        # null takes a default away, as `--reuse-values` does with a value that an older chart did not have.
+        ({"components": None}, ["missing property 'components'"]),
+        ({"settings": None}, ["missing property 'settings'"]),
+        ({"image": None}, ["missing property 'image'"]),
+        ({"image": {"tag": None}}, ["at '/image'", "missing property 'tag'"]),
+        ({"controllerPolicy": {"ports": None}}, ["at '/controllerPolicy'", "missing property 'ports'"]),
         ({"image": {"digest": "sha256:12"}}, ["at '/image/digest'"]),
         ({"image": {"repository": "example.org/switchback:1"}}, ["at '/image/repository'"]),
         ({"image": {"tag": "a b"}}, ["at '/image/tag'"]),

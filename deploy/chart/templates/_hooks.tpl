@@ -5,12 +5,12 @@ The law: none is in the output of `helm template`, of which `kubectl apply` woul
 A hook is rendered only while Helm talks to an API server: there a Namespace `kube-system` is to be found.
 */}}
 
-{{- define "hooks.wanted" -}}
+{{- define "switchback.hooks.wanted" -}}
   {{- if lookup "v1" "Namespace" "" "kube-system" }}yes{{ end }}
 {{- end }}
 
-{{- /* hooks.annotations: `.hook`, its `.weight`, and whether it `.stays` until the next one. Deleted when all have succeeded. */ -}}
-{{- define "hooks.annotations" -}}
+{{- /* switchback.hooks.annotations: `.hook`, its `.weight`, and whether it `.stays` until the next one. Deleted when all have succeeded. */ -}}
+{{- define "switchback.hooks.annotations" -}}
 helm.sh/hook: {{ .hook }}
 helm.sh/hook-weight: {{ .weight | quote }}
 helm.sh/hook-delete-policy: before-hook-creation{{ if not .stays }},hook-succeeded{{ end }}
@@ -19,10 +19,10 @@ helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
 {{- end }}
 {{- end }}
 
-{{- /* hooks.job: the Job of the CronJob `.name`, of `.objects`, as a hook with the arguments `.args`. */ -}}
-{{- define "hooks.job" -}}
+{{- /* switchback.hooks.job: the Job of the CronJob `.name`, of `.objects`, as a hook with the arguments `.args`. */ -}}
+{{- define "switchback.hooks.job" -}}
   {{- $found := dict }}
-  {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "CronJob" "name" .name) "found" $found) }}
+  {{- include "switchback.kustomize.find" (dict "objects" .objects "target" (dict "kind" "CronJob" "name" .name) "found" $found) }}
   {{- $cronjob := first $found.list }}
   {{- $spec := deepCopy $cronjob.spec.jobTemplate.spec }}
   {{- $pod := $spec.template.spec }}
@@ -34,7 +34,7 @@ helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
     {{- $_ := set $labels "app.kubernetes.io/name" . }}
     {{- $_ := set $spec.template.metadata "labels" $labels }}
   {{- end }}
-  {{- $annotations := fromYaml (include "hooks.annotations" .) }}
+  {{- $annotations := fromYaml (include "switchback.hooks.annotations" .) }}
   {{- $metadata := dict "name" .as "namespace" $cronjob.metadata.namespace "labels" $labels "annotations" $annotations }}
   {{- toYaml (dict "apiVersion" "batch/v1" "kind" "Job" "metadata" $metadata "spec" $spec) }}
 {{- end }}

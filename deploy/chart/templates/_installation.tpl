@@ -43,13 +43,13 @@ those of the values, for a hook.
   {{- $root := .root }}
   {{- $enabled := dict }}
   {{- include "switchback.enabled" (dict "Values" $root.Values "found" $enabled) }}
-  {{- include "kustomize.load" (dict "objects" $objects "files" $root.Files "folder" "manifests/base") }}
+  {{- include "switchback.kustomize.load" (dict "objects" $objects "files" $root.Files "folder" "manifests/base") }}
   {{- range concat $enabled.list (default list .more) }}
-    {{- include "kustomize.load" (dict "objects" $objects "files" $root.Files "folder" (printf "manifests/components/%s" .)) }}
+    {{- include "switchback.kustomize.load" (dict "objects" $objects "files" $root.Files "folder" (printf "manifests/components/%s" .)) }}
   {{- end }}
   {{- $scope := dict "objects" $objects "values" $root.Values "chart" $root.Chart "files" $root.Files "enabled" $enabled.list }}
   {{- range list "controllerPolicy" "dns" "settings" "ipMode" "ipModeWatch" "networkPolicies" "pods" "image" "patches" "restart" }}
-    {{- include (printf "values.%s" .) $scope }}
+    {{- include (printf "switchback.values.%s" .) $scope }}
   {{- end }}
   {{- /* Helm has made the namespace of the release before its objects. */ -}}
   {{- $kept := list }}

@@ -6,8 +6,8 @@ The law: `.objects` is a dict with one key, `list`, the objects read so far; eac
 A template can only print text, but it may change a dict that it is given.
 */}}
 
-{{- /* kustomize.load: adds the kustomization in `.folder` to `.objects`. `.files`: the chart's files. */ -}}
-{{- define "kustomize.load" -}}
+{{- /* switchback.kustomize.load: adds the kustomization in `.folder` to `.objects`. `.files`: the chart's files. */ -}}
+{{- define "switchback.kustomize.load" -}}
   {{- $text := .files.Get (printf "%s/kustomization.yaml" .folder) }}
   {{- if not $text }}
     {{- fail (printf "%s is not in the chart: its source in a git repository has links to the manifests, which this program did not follow. Take the packaged chart, or make one with `helm package`" .folder) }}
@@ -15,27 +15,27 @@ A template can only print text, but it may change a dict that it is given.
   {{- $kustomization := fromYaml $text }}
   {{- $scope := merge (dict "kustomization" $kustomization) . }}
   {{- range $kustomization.resources }}
-    {{- include "kustomize.resource" (merge (dict "path" (printf "%s/%s" $scope.folder .)) $scope) }}
+    {{- include "switchback.kustomize.resource" (merge (dict "path" (printf "%s/%s" $scope.folder .)) $scope) }}
   {{- end }}
   {{- range $kustomization.configMapGenerator }}
-    {{- include "kustomize.configmap" (merge (dict "generator" .) $scope) }}
+    {{- include "switchback.kustomize.configmap" (merge (dict "generator" .) $scope) }}
   {{- end }}
   {{- range $kustomization.patches }}
-    {{- include "kustomize.patch" (merge (dict "patch" .) $scope) }}
+    {{- include "switchback.kustomize.patch" (merge (dict "patch" .) $scope) }}
   {{- end }}
 {{- end }}
 
-{{- define "kustomize.resource" -}}
+{{- define "switchback.kustomize.resource" -}}
   {{- $scope := . }}
   {{- range regexSplit "(?m)^---\\s*$" (.files.Get .path) -1 }}
     {{- with fromYaml . }}
       {{- if .Error }}{{ fail (printf "%s: %s" $scope.path .Error) }}{{ end }}
-      {{- include "kustomize.add" (merge (dict "object" .) $scope) }}
+      {{- include "switchback.kustomize.add" (merge (dict "object" .) $scope) }}
     {{- end }}
   {{- end }}
 {{- end }}
 
-{{- define "kustomize.configmap" -}}
+{{- define "switchback.kustomize.configmap" -}}
   {{- $data := dict }}
   {{- range .generator.literals }}
     {{- $pair := splitn "=" 2 . }}
@@ -47,7 +47,7 @@ A template can only print text, but it may change a dict that it is given.
   {{- if eq (default "create" .generator.behavior) "merge" }}
     {{- $target := dict "kind" "ConfigMap" "name" .generator.name }}
     {{- $found := dict }}
-    {{- include "kustomize.find" (dict "objects" .objects "target" $target "found" $found) }}
+    {{- include "switchback.kustomize.find" (dict "objects" .objects "target" $target "found" $found) }}
     {{- range $found.list }}
       {{- $_ := set . "data" (mergeOverwrite .data $data) }}
     {{- end }}
@@ -56,12 +56,12 @@ A template can only print text, but it may change a dict that it is given.
     {{- with .generator.namespace }}{{ $_ := set $metadata "namespace" . }}{{ end }}
     {{- with .generator.options }}{{ with .labels }}{{ $_ := set $metadata "labels" . }}{{ end }}{{ end }}
     {{- $object := dict "apiVersion" "v1" "kind" "ConfigMap" "metadata" $metadata "data" $data }}
-    {{- include "kustomize.add" (merge (dict "object" $object) .) }}
+    {{- include "switchback.kustomize.add" (merge (dict "object" $object) .) }}
   {{- end }}
 {{- end }}
 
-{{- /* kustomize.add: adds `.object`, with the labels and the namespace that its kustomization gives to all. */ -}}
-{{- define "kustomize.add" -}}
+{{- /* switchback.kustomize.add: adds `.object`, with the labels and the namespace that its kustomization gives to all. */ -}}
+{{- define "switchback.kustomize.add" -}}
   {{- $object := .object }}
   {{- range .kustomization.labels }}
     {{- $_ := set $object.metadata "labels" (merge (default dict $object.metadata.labels) .pairs) }}
@@ -78,8 +78,8 @@ A template can only print text, but it may change a dict that it is given.
   {{- $_ := set .objects "list" (append .objects.list $object) }}
 {{- end }}
 
-{{- /* kustomize.find: puts the objects that `.target` (kind, name: expressions; namespace) selects into `.found.list`. */ -}}
-{{- define "kustomize.find" -}}
+{{- /* switchback.kustomize.find: puts the objects that `.target` (kind, name: expressions; namespace) selects into `.found.list`. */ -}}
+{{- define "switchback.kustomize.find" -}}
   {{- $found := list }}
   {{- $target := .target }}
   {{- range .objects.list }}
@@ -91,16 +91,16 @@ A template can only print text, but it may change a dict that it is given.
   {{- $_ := set .found "list" $found }}
 {{- end }}
 
-{{- /* kustomize.patch: a patch is a list of operations, or a part of an object; without a target it names its object. */ -}}
-{{- define "kustomize.patch" -}}
+{{- /* switchback.kustomize.patch: a patch is a list of operations, or a part of an object; without a target it names its object. */ -}}
+{{- define "switchback.kustomize.patch" -}}
   {{- $target := .patch.target }}
   {{- $found := dict }}
   {{- if regexMatch "(?m)^- " .patch.patch }}
-    {{- include "kustomize.find" (dict "objects" .objects "target" $target "found" $found) }}
+    {{- include "switchback.kustomize.find" (dict "objects" .objects "target" $target "found" $found) }}
     {{- $operations := fromYamlArray .patch.patch }}
     {{- range $object := $found.list }}
       {{- range $operations }}
-        {{- include "patch.apply" (dict "object" $object "operation" .) }}
+        {{- include "switchback.patch.apply" (dict "object" $object "operation" .) }}
       {{- end }}
     {{- end }}
   {{- else }}
@@ -108,7 +108,7 @@ A template can only print text, but it may change a dict that it is given.
     {{- if not $target }}
       {{- $target = dict "kind" $part.kind "name" $part.metadata.name "namespace" $part.metadata.namespace }}
     {{- end }}
-    {{- include "kustomize.find" (dict "objects" .objects "target" $target "found" $found) }}
+    {{- include "switchback.kustomize.find" (dict "objects" .objects "target" $target "found" $found) }}
     {{- if and (not .patch.target) (not $found.list) }}
       {{- fail (printf "components: %s needs another component, the one with the %s %s" (base .folder) $part.kind $part.metadata.name) }}
     {{- end }}
@@ -118,7 +118,7 @@ A template can only print text, but it may change a dict that it is given.
       {{- $_ := set .objects "list" $kept }}
     {{- else }}
       {{- range $found.list }}
-        {{- include "patch.merge" (dict "object" . "part" (omit $part "metadata")) }}
+        {{- include "switchback.patch.merge" (dict "object" . "part" (omit $part "metadata")) }}
       {{- end }}
     {{- end }}
   {{- end }}

@@ -1,20 +1,20 @@
 {{/* The values `networkPolicies` and `controllerPolicy`. */}}
 
-{{- define "values.networkPolicies" -}}
+{{- define "switchback.values.networkPolicies" -}}
   {{- $scope := . }}
   {{- if .values.networkPolicies.apiServerPorts }}
     {{- $ports := list }}
     {{- range .values.networkPolicies.apiServerPorts }}{{ $ports = append $ports (dict "port" . "protocol" "TCP") }}{{ end }}
-    {{- include "network.allow" (dict "objects" .objects "name" "dnsproxy|publisher|ip-mode-watch" "direction" "egress" "rule" (dict "ports" $ports)) }}
+    {{- include "switchback.network.allow" (dict "objects" .objects "name" "dnsproxy|publisher|ip-mode-watch" "direction" "egress" "rule" (dict "ports" $ports)) }}
   {{- end }}
   {{- range .values.networkPolicies.upstreams }}
     {{- $ports := list (dict "port" .port "protocol" "UDP") (dict "port" .port "protocol" "TCP") }}
     {{- $rule := dict "ports" $ports "to" (list (dict "ipBlock" (dict "cidr" .cidr))) }}
-    {{- include "network.allow" (dict "objects" $scope.objects "name" "dnsproxy" "direction" "egress" "rule" $rule) }}
+    {{- include "switchback.network.allow" (dict "objects" $scope.objects "name" "dnsproxy" "direction" "egress" "rule" $rule) }}
   {{- end }}
   {{- if .values.networkPolicies.scrapers }}
     {{- $found := dict }}
-    {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "NetworkPolicy" "name" "metrics") "found" $found) }}
+    {{- include "switchback.kustomize.find" (dict "objects" .objects "target" (dict "kind" "NetworkPolicy" "name" "metrics") "found" $found) }}
     {{- if not $found.list }}{{ fail "networkPolicies.scrapers: nothing is scraped; switch on components.monitoring" }}{{ end }}
     {{- range $found.list }}
       {{- $rule := first .spec.ingress }}
@@ -25,20 +25,20 @@
   {{- end }}
 {{- end }}
 
-{{- define "network.allow" -}}
+{{- define "switchback.network.allow" -}}
   {{- $scope := . }}
   {{- $found := dict }}
-  {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "NetworkPolicy" "name" .name) "found" $found) }}
+  {{- include "switchback.kustomize.find" (dict "objects" .objects "target" (dict "kind" "NetworkPolicy" "name" .name) "found" $found) }}
   {{- range $found.list }}
     {{- $_ := set .spec $scope.direction (append (get .spec $scope.direction) $scope.rule) }}
   {{- end }}
 {{- end }}
 
-{{- define "values.controllerPolicy" -}}
+{{- define "switchback.values.controllerPolicy" -}}
   {{- if .values.controllerPolicy.podNetworks }}
-    {{- include "kustomize.load" (dict "objects" .objects "files" .files "folder" "manifests/controller-policy") }}
+    {{- include "switchback.kustomize.load" (dict "objects" .objects "files" .files "folder" "manifests/controller-policy") }}
     {{- $found := dict }}
-    {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "NetworkPolicy" "name" "headers-from-the-relay") "found" $found) }}
+    {{- include "switchback.kustomize.find" (dict "objects" .objects "target" (dict "kind" "NetworkPolicy" "name" "headers-from-the-relay") "found" $found) }}
     {{- $policy := first $found.list }}
     {{- $_ := set $policy.metadata "namespace" .values.controllerPolicy.namespace }}
     {{- $_ := set $policy.spec.podSelector "matchLabels" .values.controllerPolicy.podLabels }}
@@ -54,12 +54,12 @@
       {{- end }}
     {{- end }}
     {{- $_ := set $rule "from" $from }}
-    {{- include "network.ports" (dict "policy" $policy "ports" .values.controllerPolicy.ports) }}
+    {{- include "switchback.network.ports" (dict "policy" $policy "ports" .values.controllerPolicy.ports) }}
   {{- end }}
 {{- end }}
 
-{{- /* network.ports: the first rule is for `.ports`, the second for all others. */ -}}
-{{- define "network.ports" -}}
+{{- /* switchback.network.ports: the first rule is for `.ports`, the second for all others. */ -}}
+{{- define "switchback.network.ports" -}}
   {{- $restricted := list }}
   {{- $others := list }}
   {{- $next := 1 }}

@@ -3,8 +3,8 @@ Changes of one object, which is a dict: operations of a JSON patch (RFC 6902: ad
 7386: null removes, a list replaces a list). Both print nothing.
 */}}
 
-{{- /* patch.apply: `.operation` (op, path, value) on `.object`. */ -}}
-{{- define "patch.apply" -}}
+{{- /* switchback.patch.apply: `.operation` (op, path, value) on `.object`. */ -}}
+{{- define "switchback.patch.apply" -}}
   {{- $operation := .operation }}
   {{- $keys := list }}
   {{- range splitList "/" (trimPrefix "/" $operation.path) }}
@@ -47,14 +47,14 @@ Changes of one object, which is a dict: operations of a JSON patch (RFC 6902: ad
   {{- end }}
 {{- end }}
 
-{{- /* patch.merge: `.part` into `.object`. */ -}}
-{{- define "patch.merge" -}}
+{{- /* switchback.patch.merge: `.part` into `.object`. */ -}}
+{{- define "switchback.patch.merge" -}}
   {{- $object := .object }}
   {{- range $key, $value := .part }}
     {{- if kindIs "invalid" $value }}
       {{- $_ := unset $object $key }}
     {{- else if and (kindIs "map" $value) (kindIs "map" (index $object $key)) }}
-      {{- include "patch.merge" (dict "object" (index $object $key) "part" $value) }}
+      {{- include "switchback.patch.merge" (dict "object" (index $object $key) "part" $value) }}
     {{- else }}
       {{- $_ := set $object $key $value }}
     {{- end }}

@@ -1,7 +1,7 @@
 {{/* The values `pods`, `image`, `nftablesImage` and `patches`, and the restart of pods whose settings change. */}}
 
-{{- /* pods.templates: puts a dict with each `workload` and its `template` into `.found.list`. */ -}}
-{{- define "pods.templates" -}}
+{{- /* switchback.pods.templates: puts a dict with each `workload` and its `template` into `.found.list`. */ -}}
+{{- define "switchback.pods.templates" -}}
   {{- $found := list }}
   {{- range .objects.list }}
     {{- if has .kind (list "Deployment" "DaemonSet") }}
@@ -13,15 +13,15 @@
   {{- $_ := set .found "list" $found }}
 {{- end }}
 
-{{- define "values.pods" -}}
+{{- define "switchback.values.pods" -}}
   {{- $scope := . }}
   {{- $found := dict }}
-  {{- include "pods.templates" (dict "objects" .objects "found" $found) }}
+  {{- include "switchback.pods.templates" (dict "objects" .objects "found" $found) }}
   {{- range $name, $values := .values.pods }}
     {{- $changed := false }}
     {{- range $found.list }}
       {{- if eq .workload.metadata.name $name }}
-        {{- include "pods.change" (dict "name" $name "values" $values "workload" .workload "template" .template "enabled" $scope.enabled) }}
+        {{- include "switchback.pods.change" (dict "name" $name "values" $values "workload" .workload "template" .template "enabled" $scope.enabled) }}
         {{- $changed = true }}
       {{- end }}
     {{- end }}
@@ -29,7 +29,7 @@
   {{- end }}
 {{- end }}
 
-{{- define "pods.change" -}}
+{{- define "switchback.pods.change" -}}
   {{- $spec := .template.spec }}
   {{- $metadata := .template.metadata }}
   {{- if hasKey .values "replicas" }}
@@ -45,18 +45,18 @@
   {{- with .values.labels }}{{ $_ := set $metadata "labels" (merge (default dict $metadata.labels) .) }}{{ end }}
   {{- with .values.annotations }}{{ $_ := set $metadata "annotations" (mergeOverwrite (default dict $metadata.annotations) .) }}{{ end }}
   {{- with .values.resources }}
-    {{- include "patch.merge" (dict "object" (first $spec.containers).resources "part" .) }}
+    {{- include "switchback.patch.merge" (dict "object" (first $spec.containers).resources "part" .) }}
   {{- end }}
 {{- end }}
 
-{{- define "values.image" -}}
+{{- define "switchback.values.image" -}}
   {{- $scope := . }}
   {{- $found := dict }}
-  {{- include "pods.templates" (dict "objects" .objects "found" $found) }}
+  {{- include "switchback.pods.templates" (dict "objects" .objects "found" $found) }}
   {{- range $found.list }}
     {{- $image := ternary $scope.values.nftablesImage $scope.values.image (eq (default "" .workload.metadata.namespace) "switchback-wholeip") }}
     {{- range .template.spec.containers }}
-      {{- $_ := set . "image" (include "image.reference" (dict "image" $image "chart" $scope.chart)) }}
+      {{- $_ := set . "image" (include "switchback.image.reference" (dict "image" $image "chart" $scope.chart)) }}
       {{- $_ := set . "imagePullPolicy" $scope.values.image.pullPolicy }}
     {{- end }}
     {{- if $scope.values.image.pullSecrets }}
@@ -67,19 +67,19 @@
   {{- end }}
 {{- end }}
 
-{{- define "image.reference" -}}
+{{- define "switchback.image.reference" -}}
   {{- with .image.digest }}{{ printf "%s@%s" $.image.repository . }}
   {{- else }}{{ printf "%s:%s" .image.repository (default .chart.AppVersion .image.tag) }}{{ end }}
 {{- end }}
 
-{{- define "values.patches" -}}
+{{- define "switchback.values.patches" -}}
   {{- $scope := . }}
   {{- range $number, $patch := .values.patches }}
     {{- $found := dict }}
-    {{- include "kustomize.find" (dict "objects" $scope.objects "target" $patch.target "found" $found) }}
+    {{- include "switchback.kustomize.find" (dict "objects" $scope.objects "target" $patch.target "found" $found) }}
     {{- if not $found.list }}{{ fail (printf "patches.%d.target: no object is a %s %s" $number (default ".*" $patch.target.kind) (default ".*" $patch.target.name)) }}{{ end }}
     {{- range $object := $found.list }}
-      {{- range $patch.patch }}{{ include "patch.apply" (dict "object" $object "operation" .) }}{{ end }}
+      {{- range $patch.patch }}{{ include "switchback.patch.apply" (dict "object" $object "operation" .) }}{{ end }}
     {{- end }}
   {{- end }}
 {{- end }}
@@ -88,16 +88,16 @@
 The names of the ConfigMaps are stable, so that an old pod that restarts during an upgrade still finds its own; so each pod
 has a sum of its settings, and a change replaces it.
 */ -}}
-{{- define "values.restart" -}}
+{{- define "switchback.values.restart" -}}
   {{- $scope := . }}
   {{- $found := dict }}
-  {{- include "pods.templates" (dict "objects" .objects "found" $found) }}
+  {{- include "switchback.pods.templates" (dict "objects" .objects "found" $found) }}
   {{- range $found.list }}
     {{- $data := list }}
     {{- $namespace := .workload.metadata.namespace }}
     {{- range (first .template.spec.containers).envFrom }}
       {{- $map := dict }}
-      {{- include "kustomize.find" (dict "objects" $scope.objects "target" (dict "kind" "ConfigMap" "name" .configMapRef.name "namespace" $namespace) "found" $map) }}
+      {{- include "switchback.kustomize.find" (dict "objects" $scope.objects "target" (dict "kind" "ConfigMap" "name" .configMapRef.name "namespace" $namespace) "found" $map) }}
       {{- range $map.list }}{{ $data = append $data .data }}{{ end }}
     {{- end }}
     {{- if and $data (ne .workload.kind "CronJob") }}

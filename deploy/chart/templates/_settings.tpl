@@ -1,6 +1,6 @@
 {{/* The values `settings` and `dns`: ConfigMaps with a program's variables, and the rights that the DNS's own names take. */}}
 
-{{- define "values.settings" -}}
+{{- define "switchback.values.settings" -}}
   {{- $scope := . }}
   {{- range $program, $variables := .values.settings }}
     {{- if $variables }}
@@ -11,7 +11,7 @@
         {{- $_ := set $scope.objects "list" (append $scope.objects.list $object) }}
       {{- end }}
       {{- $found := dict }}
-      {{- include "kustomize.find" (dict "objects" $scope.objects "target" (dict "kind" "ConfigMap" "name" $map) "found" $found) }}
+      {{- include "switchback.kustomize.find" (dict "objects" $scope.objects "target" (dict "kind" "ConfigMap" "name" $map) "found" $found) }}
       {{- if not $found.list }}
         {{- fail (printf "settings.%s: nothing reads it; switch on components.%s" $program $program) }}
       {{- end }}
@@ -25,39 +25,39 @@
     {{- end }}
   {{- end }}
   {{- if has "node-hosts" .enabled }}
-    {{- include "values.zones" . }}
+    {{- include "switchback.values.zones" . }}
   {{- end }}
 {{- end }}
 
 {{- /* As the component's `replacements`: without zones nothing is installed. */ -}}
-{{- define "values.zones" -}}
+{{- define "switchback.values.zones" -}}
   {{- $zones := get (index .values.settings "node-hosts") "DNSPROXY_ZONE" }}
   {{- if not $zones }}
     {{- fail "settings.node-hosts.DNSPROXY_ZONE: state the zones whose names nodes take, such as registry.example.org" }}
   {{- end }}
   {{- $found := dict }}
-  {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "DaemonSet" "name" "node-hosts") "found" $found) }}
+  {{- include "switchback.kustomize.find" (dict "objects" .objects "target" (dict "kind" "DaemonSet" "name" "node-hosts") "found" $found) }}
   {{- range $found.list }}
     {{- $annotations := merge (dict "switchback.dev/zones" $zones) (default dict .metadata.annotations) }}
     {{- $_ := set .metadata "annotations" $annotations }}
   {{- end }}
 {{- end }}
 
-{{- define "values.dns" -}}
+{{- define "switchback.values.dns" -}}
   {{- $scope := . }}
   {{- with .values.dns.service }}
     {{- if not (has "operate" $scope.enabled) }}{{ fail "dns.service: only operate asks for it; switch on components.operate" }}{{ end }}
-    {{- include "values.right" (dict "objects" $scope.objects "role" "switchback-operate" "resource" "services" "verb" "get" "name" .) }}
-    {{- include "values.variable" (dict "objects" $scope.objects "map" "operate-settings" "name" "DNSPROXY_DNS_SERVICE" "value" (printf "kube-system/%s" .)) }}
+    {{- include "switchback.values.right" (dict "objects" $scope.objects "role" "switchback-operate" "resource" "services" "verb" "get" "name" .) }}
+    {{- include "switchback.values.variable" (dict "objects" $scope.objects "map" "operate-settings" "name" "DNSPROXY_DNS_SERVICE" "value" (printf "kube-system/%s" .)) }}
   {{- end }}
   {{- range .values.dns.configMaps }}
-    {{- include "values.right" (dict "objects" $scope.objects "role" "switchback-operate" "resource" "configmaps" "verb" "get" "name" .) }}
-    {{- include "values.right" (dict "objects" $scope.objects "role" "switchback-operate-writing" "resource" "configmaps" "verb" "patch" "name" .) }}
-    {{- include "values.right" (dict "objects" $scope.objects "role" "switchback-dnsproxy-upstreams" "resource" "configmaps" "verb" "list" "name" .) }}
+    {{- include "switchback.values.right" (dict "objects" $scope.objects "role" "switchback-operate" "resource" "configmaps" "verb" "get" "name" .) }}
+    {{- include "switchback.values.right" (dict "objects" $scope.objects "role" "switchback-operate-writing" "resource" "configmaps" "verb" "patch" "name" .) }}
+    {{- include "switchback.values.right" (dict "objects" $scope.objects "role" "switchback-dnsproxy-upstreams" "resource" "configmaps" "verb" "list" "name" .) }}
   {{- end }}
   {{- if .values.dns.configMaps }}
     {{- $found := dict }}
-    {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "ConfigMap" "name" "dnsproxy-settings") "found" $found) }}
+    {{- include "switchback.kustomize.find" (dict "objects" .objects "target" (dict "kind" "ConfigMap" "name" "dnsproxy-settings") "found" $found) }}
     {{- $names := list }}
     {{- range .values.dns.configMaps }}{{ $names = append $names (printf "kube-system/%s" .) }}{{ end }}
     {{- range $found.list }}
@@ -66,11 +66,11 @@
   {{- end }}
 {{- end }}
 
-{{- /* values.right: the first rule of `.role` with `.resource` and `.verb` names `.name` too. */ -}}
-{{- define "values.right" -}}
+{{- /* switchback.values.right: the first rule of `.role` with `.resource` and `.verb` names `.name` too. */ -}}
+{{- define "switchback.values.right" -}}
   {{- $found := dict }}
   {{- $scope := . }}
-  {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "Role" "name" .role) "found" $found) }}
+  {{- include "switchback.kustomize.find" (dict "objects" .objects "target" (dict "kind" "Role" "name" .role) "found" $found) }}
   {{- range $found.list }}
     {{- $done := false }}
     {{- range .rules }}
@@ -82,10 +82,10 @@
   {{- end }}
 {{- end }}
 
-{{- define "values.variable" -}}
+{{- define "switchback.values.variable" -}}
   {{- $found := dict }}
   {{- $scope := . }}
-  {{- include "kustomize.find" (dict "objects" .objects "target" (dict "kind" "ConfigMap" "name" .map) "found" $found) }}
+  {{- include "switchback.kustomize.find" (dict "objects" .objects "target" (dict "kind" "ConfigMap" "name" .map) "found" $found) }}
   {{- range $found.list }}
     {{- $_ := set .data $scope.name $scope.value }}
   {{- end }}
