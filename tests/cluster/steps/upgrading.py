@@ -17,6 +17,7 @@ from tests.cluster.plan import BRIDGE
 from tests.cluster.previous import IMAGE, copy_previous
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.steps.life import DELETED_FLOWS, KEPT_FLOWS, LOOKUPS, ready_pods
+from tests.cluster.steps.whole_ip import SPACE, has_rules, rules
 from tests.deploy.helm import CHART
 from tests.deploy.manifests import compose
 from tests.kit.programs import program
@@ -90,9 +91,12 @@ def kustomization_takes_over(stage: Stage) -> None:
 
 
 def chart_is_tested_and_removed(stage: Stage) -> None:
-    """`helm test` finds pods that reach their host; `helm uninstall` leaves the DNS as it was, and no object."""
+    """`helm test` finds pods that reach their host; `helm uninstall` leaves the DNS as it was, and nothing else."""
     changed(stage, "to the chart again", lambda: helm(stage, "upgrade", *TAKING_OVER, values=TEST))
     stage.eventually("an operate that is ready", lambda: ready_pods(stage, "operate"), seconds=60)
+    stage.rolled_out("daemonset/wholeip", namespace=SPACE)
+    tables = [node.name for node in stage.nodes if has_rules(node)]
+    stage.expect("the nodes with a table of wholeip", saw=tables, wanted=[node.name for node in stage.nodes])
     said = helm(stage, "test", "--timeout=5m")
     stage.say(said)
     stage.expect("the diagnosis of the host", saw="app.example.org" in said, wanted=True)
@@ -100,6 +104,7 @@ def chart_is_tested_and_removed(stage: Stage) -> None:
     stage.say(helm(stage, "uninstall", "--timeout=15m"))
     stage.say(f"uninstalled after {time.monotonic() - begun:.0f} s")
     stage.expect("the Corefile", saw=stage.corefile(), wanted=stage.before["corefile"])
+    stage.expect("the rules of wholeip", saw=rules(stage), wanted="")
     listed = stage.kubectl("api-resources", "--verbs=list", "-o", "name").split()
     kinds = ",".join(one for one in listed if not one.endswith(".cilium.io"))
 
@@ -111,7 +116,10 @@ def chart_is_tested_and_removed(stage: Stage) -> None:
 
 
 TAKING_OVER: Final = ("--install", "--take-ownership", "--force-conflicts")
-TEST: Final = {"test": {"hosts": ["app.example.org"]}}
+TEST: Final = {
+    "test": {"hosts": ["app.example.org"]},
+    "components": {"wholeip": True},
+}
 
 
 def changed(stage: Stage, what: str, act: Callable[[], object]) -> None:

@@ -245,8 +245,10 @@ def ready_since(stage: Stage) -> str:
 
 def rules(stage: Stage) -> str:
     """Our table in the kernel of each node, without its counters; empty if it does not exist on any."""
-    nft, found = program("nft"), ""
-    for node in stage.nodes:
-        if f"table inet {TABLE}" in node.run(nft, "list", "tables").stdout.splitlines():
-            found += node.run(nft, "--stateless", "list", "table", "inet", TABLE).stdout
-    return found
+    words = (program("nft"), "--stateless", "list", "table", "inet", TABLE)
+    return "".join(node.run(*words).stdout for node in stage.nodes if has_rules(node))
+
+
+def has_rules(node: Node) -> bool:
+    """Whether the node's kernel has our table."""
+    return f"table inet {TABLE}" in node.run(program("nft"), "list", "tables").stdout.splitlines()
