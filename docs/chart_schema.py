@@ -25,8 +25,9 @@ COMMANDS: Final[Mapping[str, str]] = {
     "wholeip": "wholeip run",
 }
 """The command that reads the ConfigMap `NAME-settings`."""
-# A number that YAML would write in another form, such as 0x10, stays text only in quotation marks.
-_VALUE: Final = ["string", "number", "boolean"]
+# A number that YAML would write in another form, such as 0x10, stays text only in quotation marks. null takes back a
+# value of another file.
+_VALUE: Final = ["string", "number", "boolean", "null"]
 
 
 def complete(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from sidecar.cli.options import (
     log_options,
     run_program,
 )
-from wholeip.options import ADMIN, cluster_options, make_cluster, parse_namespace
+from wholeip.options import ADMIN, cluster_options, make_cluster, parse_job, parse_namespace
 
 EPILOG = """\b
 Examples:
@@ -152,10 +152,22 @@ def status(admin: Endpoint, output: str) -> None:
     type=CheckedType("namespace", parse_namespace),
     help="On all Linux nodes of the cluster: end the agents in this namespace, then run a Job on each node.",
 )
+@click.option(
+    "--hook",
+    type=CheckedType("ns/name", parse_job),
+    help="With --every-node: this runs as the Job of that name, a hook of Helm: refuse if another program made it.",
+)
 @kubeconfig_options("How to reach the cluster, for --every-node.")
 @click.pass_context
 def uninstall(
-    ctx: click.Context, /, *, dry_run: bool, every_node: str | None, kubeconfig: str | None, context: str | None
+    ctx: click.Context,
+    /,
+    *,
+    dry_run: bool,
+    every_node: str | None,
+    hook: str | None,
+    kubeconfig: str | None,
+    context: str | None,
 ) -> None:
     """Remove the rules from this node's kernel and nothing else. Stop the agent first, or it restores them.
 
@@ -165,9 +177,10 @@ def uninstall(
     if every_node is not None:
         from wholeip.every_node_command import run_on_every_node  # noqa: PLC0415  # as above
 
-        run_program(run_on_every_node, every_node, kubeconfig, context, dry_run)
+        run_program(run_on_every_node, every_node, hook, kubeconfig, context, dry_run)
     # Of the command line: a variable may be there for other commands.
-    given = [one for one in ("kubeconfig", "context") if ctx.get_parameter_source(one) is ParameterSource.COMMANDLINE]
+    flags = ("hook", "kubeconfig", "context")
+    given = [one for one in flags if ctx.get_parameter_source(one) is ParameterSource.COMMANDLINE]
     if given:
         raise BadUsage(
             [f"--{one}: is for --every-node only; without it, this node's rules are removed" for one in given]

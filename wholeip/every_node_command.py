@@ -17,6 +17,7 @@ import trio
 from sidecar.cli.progress_line import ProgressLine
 from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.errors import ApiError, NotFound
+from sidecar.kubernetes.hook import check_hook
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, ObjectMeta
 from sidecar.kubernetes.one_shot import list_all
@@ -41,13 +42,15 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 async def run_on_every_node(
-    namespace: str, kubeconfig: str | None, context: str | None, dry_run: bool, jobs_seconds: float = _JOBS
+    namespace: str, hook: str | None, kubeconfig: str | None, context: str | None, dry_run: bool
 ) -> int:
     """Remove the rules from every node, or print the nodes; the exit status. Raises StartError."""
     cluster = await find_cluster(kubeconfig=kubeconfig, context=context, status=ExitStatus.UNKNOWN)
     async with ApiClient(cluster) as client:
         try:
-            return await remove_from_nodes(client, namespace, dry_run=dry_run, jobs_seconds=jobs_seconds)
+            if hook is not None:
+                await check_hook(client, *hook.split("/"))
+            return await remove_from_nodes(client, namespace, dry_run=dry_run)
         except ApiError as error:
             raise StartError(f"not every node's rules are removed: {error}", status=ExitStatus.UNKNOWN) from error
 

@@ -46,6 +46,14 @@ def parse_namespace(text: str) -> str:
     return text
 
 
+def parse_job(text: str) -> str:
+    """`NAMESPACE/NAME` of a Job. Raises ValueError."""
+    namespace, slash, name = text.partition("/")
+    if not slash or not _NODE_NAME.fullmatch(name):
+        raise ValueError(f"{text!a} is not NAMESPACE/NAME, such as switchback-wholeip/wholeip-removal")
+    return f"{parse_namespace(namespace)}/{name}"
+
+
 def own_name() -> str:
     """The kubelet's default name for this node."""
     return platform.node().lower()

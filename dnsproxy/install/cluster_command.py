@@ -36,6 +36,7 @@ from dnsproxy.install.run.survey import InstallRequest
 from dnsproxy.install.run.upstream_comparison import compare_upstreams
 from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, wait_loaded
 from sidecar.kubernetes.events.event import Reason
+from sidecar.kubernetes.hook import check_hook
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
@@ -65,6 +66,8 @@ class RunOptions:
     """A Deployment of `dnsproxy operate` that ends before its stanza is removed."""
     keep_stanza: bool = False
     """Whether the stanza belongs to the owner of the DNS, who removes it."""
+    hook: ObjectRef | None = None
+    """The Job that runs this as a hook of Helm."""
 
 
 async def install(request: InstallRequest, options: RunOptions) -> int:
@@ -119,6 +122,8 @@ async def _record(client: ApiClient, request: InstallRequest, options: RunOption
 
 async def _uninstall_with_operate(client: ApiClient, where: ServiceRef, options: RunOptions) -> int:
     operate = options.operate
+    if options.hook is not None:
+        await check_hook(client, options.hook.namespace, options.hook.name)
     if operate is None or options.dry_run:
         return await _uninstall(client, where, options)
     name = f"{operate.namespace}/{operate.name}"

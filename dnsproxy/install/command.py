@@ -42,7 +42,7 @@ _WAIT_SECONDS: Final = 120.0
 """Seconds. The kubelet updates a ConfigMap within a minute, and CoreDNS reloads it within 45 s more."""
 _ON_CLUSTERS: Final = (
     *("kubeconfig", "context", "dns_service", "service", "dns", "method", "from", "timeout", "output"),
-    *("accept_upstreams", "events", "watch", "operate", "keep_stanza", *ON_WATCHES),
+    *("accept_upstreams", "events", "watch", "operate", "keep_stanza", "hook", *ON_WATCHES),
 )
 _ON_FILES: Final = ("in_place", "coredns_version")
 
@@ -169,6 +169,11 @@ def install(
     "have ended; at the end delete its route Services and its Lease.",
 )
 @click.option(
+    "--hook",
+    type=OBJECT_REF,
+    help="This runs as the Job of that name, a hook of Helm: refuse if another program than Helm made it.",
+)
+@click.option(
     "--keep-stanza",
     is_flag=True,
     help="With --operate: leave the stanza to the owner of the DNS, who was handed it (operate --method print).",
@@ -208,6 +213,7 @@ def _options_of(values: dict[str, Any], *, dry_run: bool) -> RunOptions:
         events=values.get("events", False),
         operate=values.get("operate"),
         keep_stanza=values.get("keep_stanza", False),
+        hook=values.get("hook"),
     )
 
 

@@ -23,7 +23,7 @@ from tests.deploy.control_plane import (
     running_control_plane,
 )
 from tests.deploy.helm import CHART
-from tests.deploy.kubectl import kubectl
+from tests.deploy.kubectl import LABEL, kubectl
 from tests.deploy.manifests import added, name_of
 from tests.kit.apiserver import ApiServer
 from tests.kit.polling import poll_until
@@ -153,30 +153,56 @@ def test_a_stanza_that_cannot_be_taken_out_keeps_everything(control_plane: ApiSe
 
 
 @pytest.mark.parametrize(
-    ("component", "words"),
+    ("component", "change", "words"),
     [
-        ("operate", "dnsproxy uninstall --operate switchback/operate"),
-        ("wholeip", "wholeip uninstall --every-node switchback-wholeip"),
+        ("operate", {"operate": False}, "components.operate: .*dnsproxy uninstall --operate switchback/operate"),
+        ("operate", {"print": True}, "components.print: .*dnsproxy uninstall --operate switchback/operate"),
+        ("wholeip", {"wholeip": False}, "components.wholeip: .*wholeip uninstall --every-node switchback-wholeip"),
     ],
+    ids=["operate off", "print on", "wholeip off"],
 )
-def test_a_component_with_work_outside_of_its_objects_is_not_switched_off_while_it_runs(
-    control_plane: ApiServer, tmp_path: Path, component: str, words: str
+def test_what_wrote_outside_of_its_objects_is_not_switched_off_while_it_runs(
+    control_plane: ApiServer, tmp_path: Path, component: str, change: dict[str, bool], words: str
 ) -> None:
     server, helm = control_plane, Helm(control_plane)
     with recorded_cluster(server, "kubeadm"):
         helm.run("install", values={"components": {"wholeip": True}})
         installed = helm.objects()
         with pytest.raises(Failed, match=words):
-            helm.run("upgrade", values={"components": {"wholeip": True, component: False}})
+            helm.run("upgrade", values={"components": {"wholeip": True} | change})
         assert helm.objects() == installed
         # Once its work is undone it may go; the program that undoes it deletes the workload.
         kind, namespace = (
             ("deployment", "switchback") if component == "operate" else ("daemonset", "switchback-wholeip")
         )
         kubectl(server, "delete", kind, component, "-n", namespace)
-        helm.run("upgrade", values={"components": {"wholeip": True, component: False}})
+        helm.run("upgrade", values={"components": {"wholeip": True} | change})
         assert installed - helm.objects()
         uninstall(server, tmp_path, helm)
+        poll_until(lambda: labelled(server) == [], "every object is gone", seconds=SECONDS)
+
+
+def test_hooks_that_kubectl_applies_change_nothing(control_plane: ApiServer, tmp_path: Path) -> None:
+    # `helm template --dry-run=server` looks the cluster up, as an installation does, and so it has the hooks.
+    server, helm = control_plane, Helm(control_plane)
+    with recorded_cluster(server, "kubeadm"):
+        helm.run("install", values={"components": {"wholeip": True}})
+        operate_has_run(server, tmp_path, "operate")
+        before = server.request("GET", COREFILE)["data"]
+        text = helm.run("template", "--dry-run=server", values={"components": {"wholeip": True}})
+        rendered = [one for one in yaml.safe_load_all(text) if one]
+        assert "helm.sh/hook" in text
+        pods = PodsOfJobs(server, tmp_path)
+        with pods.played():
+            kubectl(server, "apply", "--server-side", "--force-conflicts", "-f", "-", given=rendered)
+            for name, namespace in (("switchback-removal", "switchback"), ("wholeip-removal", "switchback-wholeip")):
+                kubectl(server, "wait", f"job/{name}", "-n", namespace, "--for=condition=Failed", "--timeout=60s")
+        assert pods.said.count("is a hook of Helm, and kubectl made it; nothing was changed") == 2
+        kubectl(server, "get", "deployment/operate", "service/relay-nginx", "-n", "switchback")
+        kubectl(server, "get", "daemonset/wholeip", "-n", "switchback-wholeip")
+        assert server.request("GET", COREFILE)["data"] == before
+        uninstall(server, tmp_path, helm)
+        kubectl(server, "delete", "namespace,clusterrole,clusterrolebinding", "-l", LABEL, "--wait=false")
         poll_until(lambda: labelled(server) == [], "every object is gone", seconds=SECONDS)
 
 

@@ -54,7 +54,7 @@ def test_every_value_is_described() -> None:
 
 def test_every_default_has_a_place_in_the_schema_and_the_other_way_round() -> None:
     properties = schema()["properties"]
-    assert set(values()) == set(properties) - {"global"}
+    assert set(values()) == set(properties) - {"global", "enabled"}
     for name in ("image", "nftablesImage", "components", "settings", "dns", "networkPolicies", "controllerPolicy"):
         assert set(values()[name]) == set(properties[name]["properties"]), name
 
@@ -77,6 +77,7 @@ ZONE: Final = {"node-hosts": {"DNSPROXY_ZONE": "example.org"}}
         ({"components": {"opperate": True}}, ["at '/components'", "'opperate'"]),
         ({"components": {"doctor": "yes"}}, ["at '/components/doctor'", "want boolean"]),
         ({"components": ["doctor"]}, ["components"]),
+        ({"controllerPolicy": {"podLabels": {"app": None}}}, ["at '/controllerPolicy/podLabels/app'"]),
         # null takes a default away, as `--reuse-values` does with a value that an older chart did not have.
         ({"components": None}, ["missing property 'components'"]),
         ({"settings": None}, ["missing property 'settings'"]),
@@ -149,6 +150,58 @@ def test_a_setting_reaches_the_program_as_it_is_written(value: object) -> None:
     assert (
         find(template({"settings": settings}), "ConfigMap", "relay-settings")["data"]["PROXY_MAX_CONNECTIONS"] == text
     )
+
+
+def test_null_takes_back_what_another_file_set() -> None:
+    given = {
+        "settings": {"dnsproxy": {"DNSPROXY_ZONE": None}},
+        "pods": {"dnsproxy": None, "relay": {"replicas": None}, "nothing": None},
+    }
+    assert by_name(template(given)) == by_name(template({}))
+
+
+def test_null_takes_a_label_of_nodes_and_an_annotation_out() -> None:
+    changes = {"nodeSelector": {"kubernetes.io/os": None}, "annotations": {"linkerd.io/inject": None}}
+    relay = find(template({"pods": {"relay": changes | {"priorityClassName": ""}}}), "Deployment", "relay")
+    pod = relay["spec"]["template"]
+    assert pod["spec"].get("nodeSelector", {}) == {}
+    assert "linkerd.io/inject" not in pod["metadata"]["annotations"]
+    assert "priorityClassName" not in pod["spec"]
+
+
+def test_a_change_of_one_object_is_none_of_another() -> None:
+    patches = [
+        {
+            "target": {"kind": "Deployment", "name": "dnsproxy|relay"},
+            "patch": [{"op": "add", "path": "/metadata/annotations", "value": {"team": "dns"}}],
+        },
+        {
+            "target": {"kind": "Deployment", "name": "dnsproxy"},
+            "patch": [{"op": "add", "path": "/metadata/annotations/only", "value": "dnsproxy"}],
+        },
+    ]
+    rendered = template({"patches": patches})
+    found = {one: find(rendered, "Deployment", one)["metadata"]["annotations"] for one in ("dnsproxy", "relay")}
+    assert found == {"dnsproxy": {"team": "dns", "only": "dnsproxy"}, "relay": {"team": "dns"}}
+
+
+def test_a_list_that_became_empty_takes_items_again() -> None:
+    operations = [
+        {"op": "remove", "path": "/spec/template/spec/tolerations/0"},
+        {"op": "add", "path": "/spec/template/spec/tolerations/-", "value": {"operator": "Exists"}},
+        {"op": "add", "path": "/spec/template/spec/dnsConfig", "value": {"options": []}},
+        {"op": "add", "path": "/spec/template/spec/dnsConfig/options/-", "value": {"name": "ndots", "value": "1"}},
+    ]
+    patches = [{"target": {"kind": "Deployment", "name": "dnsproxy|relay"}, "patch": operations}]
+    rendered = template({"patches": patches})
+    for name in ("dnsproxy", "relay"):
+        spec = find(rendered, "Deployment", name)["spec"]["template"]["spec"]
+        assert spec["tolerations"] == [{"operator": "Exists"}]
+        assert spec["dnsConfig"] == {"options": [{"name": "ndots", "value": "1"}]}
+
+
+def test_a_parent_may_switch_it_on_and_keep_anchors() -> None:
+    assert by_name(template({"enabled": True, "x-common": {"a": 1}, "global": {}})) == by_name(template({}))
 
 
 def test_pull_secrets_are_in_every_pod() -> None:

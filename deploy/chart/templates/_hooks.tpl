@@ -19,6 +19,11 @@ helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
 {{- end }}
 {{- end }}
 
+{{- /* switchback.hooks.owner: the release that an object of the cluster belongs to, or nothing. */ -}}
+{{- define "switchback.hooks.owner" -}}
+  {{- with .metadata }}{{ with .annotations }}{{ get . "meta.helm.sh/release-name" }}{{ end }}{{ end }}
+{{- end }}
+
 {{- /* switchback.hooks.job: the Job of the CronJob `.name`, of `.objects`, as a hook with the arguments `.args`. */ -}}
 {{- define "switchback.hooks.job" -}}
   {{- $found := dict }}
@@ -28,6 +33,14 @@ helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
   {{- $pod := $spec.template.spec }}
   {{- $_ := set (first $pod.containers) "args" .args }}
   {{- $_ := unset $pod "nodeName" }}
+  {{- if .asks }}
+    {{- /* It only asks the API server, for longer than a Job of one node, and on a node that takes pods. */ -}}
+    {{- $_ := set $spec "activeDeadlineSeconds" 1800 }}
+    {{- $_ := set $pod "tolerations" (list (dict "key" "CriticalAddonsOnly" "operator" "Exists")) }}
+    {{- $_ := set $pod "nodeSelector" (dict "kubernetes.io/os" "linux") }}
+    {{- $_ := set $pod "securityContext" (dict "runAsNonRoot" true "runAsUser" 65532 "runAsGroup" 65532 "seccompProfile" (dict "type" "RuntimeDefault")) }}
+    {{- $_ := set (first $pod.containers).securityContext "capabilities" (dict "drop" (list "ALL")) }}
+  {{- end }}
   {{- with .account }}{{ $_ := set $pod "serviceAccountName" . }}{{ $_ := set $pod "automountServiceAccountToken" true }}{{ end }}
   {{- $labels := deepCopy $cronjob.metadata.labels }}
   {{- with .label }}

@@ -47,14 +47,15 @@ those of the values, for a hook.
   {{- range concat $enabled.list (default list .more) }}
     {{- include "switchback.kustomize.load" (dict "objects" $objects "files" $root.Files "folder" (printf "manifests/components/%s" .)) }}
   {{- end }}
-  {{- $scope := dict "objects" $objects "values" $root.Values "chart" $root.Chart "files" $root.Files "enabled" $enabled.list }}
+  {{- $scope := dict "objects" $objects "values" (deepCopy $root.Values) "chart" $root.Chart "files" $root.Files "enabled" $enabled.list }}
   {{- range list "controllerPolicy" "dns" "settings" "ipMode" "ipModeWatch" "networkPolicies" "pods" "image" "patches" "restart" }}
     {{- include (printf "switchback.values.%s" .) $scope }}
   {{- end }}
-  {{- /* Helm has made the namespace of the release before its objects. */ -}}
+  {{- /* Helm has made the namespace of the release before its objects; `helm template` makes none. */ -}}
   {{- $kept := list }}
+  {{- $made := ternary $root.Release.Namespace "" (ne (include "switchback.hooks.wanted" $root) "") }}
   {{- range $objects.list }}
-    {{- if not (and (eq .kind "Namespace") (eq .metadata.name $root.Release.Namespace)) }}{{ $kept = append $kept . }}{{ end }}
+    {{- if not (and (eq .kind "Namespace") (eq .metadata.name $made)) }}{{ $kept = append $kept . }}{{ end }}
   {{- end }}
   {{- $_ := set $objects "list" $kept }}
 {{- end }}

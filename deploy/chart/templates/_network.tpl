@@ -41,7 +41,7 @@
     {{- include "switchback.kustomize.find" (dict "objects" .objects "target" (dict "kind" "NetworkPolicy" "name" "headers-from-the-relay") "found" $found) }}
     {{- $policy := first $found.list }}
     {{- $_ := set $policy.metadata "namespace" .values.controllerPolicy.namespace }}
-    {{- $_ := set $policy.spec.podSelector "matchLabels" .values.controllerPolicy.podLabels }}
+    {{- with .values.controllerPolicy.podLabels }}{{ $_ := set $policy.spec.podSelector "matchLabels" . }}{{ end }}
     {{- $rule := first $policy.spec.ingress }}
     {{- $from := initial $rule.from }}
     {{- range $everywhere := list "0.0.0.0/0" "::/0" }}

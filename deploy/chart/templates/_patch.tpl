@@ -12,6 +12,9 @@ Changes of one object, which is a dict: operations of a JSON patch (RFC 6902: ad
   {{- end }}
   {{- $place := printf "%s %s: %s %s" .object.kind .object.metadata.name $operation.op $operation.path }}
   {{- if eq $operation.op "test" }}{{ fail $place }}{{ end }}
+  {{- /* Each object gets a copy: a later change of one must not change another, nor the values. */ -}}
+  {{- $new := $operation.value }}
+  {{- if or (kindIs "map" $new) (kindIs "slice" $new) }}{{ $new = deepCopy $new }}{{ end }}
   {{- $last := last $keys }}
   {{- $parent := .object }}
   {{- /* A list cannot be changed in place: the map that has it gets another one. */ -}}
@@ -32,9 +35,10 @@ Changes of one object, which is a dict: operations of a JSON patch (RFC 6902: ad
     {{- $index := ternary (len $parent) (int $last) (eq $last "-") }}
     {{- if not (regexMatch "^(-|[0-9]+)$" $last) }}{{ fail (printf "%s: %s is no index of a list" $place $last) }}{{ end }}
     {{- if ge $index (add (len $parent) (ternary 1 0 (eq $operation.op "add")) | int) }}{{ fail (printf "%s: there is no %s" $place $last) }}{{ end }}
-    {{- $before := slice $parent 0 $index }}
-    {{- $after := slice $parent (ternary $index (add1 $index | int) (eq $operation.op "add")) }}
-    {{- $value := ternary list (list $operation.value) (eq $operation.op "remove") }}
+    {{- /* slice gives no list for an empty one. */ -}}
+    {{- $before := default list (slice $parent 0 $index) }}
+    {{- $after := default list (slice $parent (ternary $index (add1 $index | int) (eq $operation.op "add"))) }}
+    {{- $value := ternary list (list $new) (eq $operation.op "remove") }}
     {{- $_ := set $map $key (default list (concat $before $value $after)) }}
   {{- else }}
     {{- if not (kindIs "map" $parent) }}{{ fail (printf "%s: there is no place for %s" $place $last) }}{{ end }}
@@ -42,7 +46,7 @@ Changes of one object, which is a dict: operations of a JSON patch (RFC 6902: ad
     {{- if eq $operation.op "remove" }}
       {{- $_ := unset $parent $last }}
     {{- else }}
-      {{- $_ := set $parent $last $operation.value }}
+      {{- $_ := set $parent $last $new }}
     {{- end }}
   {{- end }}
 {{- end }}

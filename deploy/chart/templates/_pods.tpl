@@ -20,30 +20,33 @@
   {{- range $name, $values := .values.pods }}
     {{- $changed := false }}
     {{- range $found.list }}
-      {{- if eq .workload.metadata.name $name }}
+      {{- if and (not (kindIs "invalid" $values)) (eq .workload.metadata.name $name) }}
         {{- include "switchback.pods.change" (dict "name" $name "values" $values "workload" .workload "template" .template "enabled" $scope.enabled) }}
         {{- $changed = true }}
       {{- end }}
     {{- end }}
-    {{- if not $changed }}{{ fail (printf "pods.%s: the components that are on have no such workload" $name) }}{{ end }}
+    {{- if and (not (kindIs "invalid" $values)) (not $changed) }}{{ fail (printf "pods.%s: the components that are on have no such workload" $name) }}{{ end }}
   {{- end }}
 {{- end }}
 
 {{- define "switchback.pods.change" -}}
   {{- $spec := .template.spec }}
   {{- $metadata := .template.metadata }}
-  {{- if hasKey .values "replicas" }}
+  {{- if not (kindIs "invalid" .values.replicas) }}
     {{- if ne .workload.kind "Deployment" }}{{ fail (printf "pods.%s.replicas: a %s has no number of replicas" .name .workload.kind) }}{{ end }}
     {{- if and (has "hpa" .enabled) (not (hasKey .workload.spec "replicas")) }}
       {{- fail (printf "pods.%s.replicas: the component hpa sets it, and each upgrade would undo that" .name) }}
     {{- end }}
     {{- $_ := set .workload.spec "replicas" .values.replicas }}
   {{- end }}
-  {{- with .values.nodeSelector }}{{ $_ := set $spec "nodeSelector" (mergeOverwrite (default dict $spec.nodeSelector) .) }}{{ end }}
+  {{- if not $spec.nodeSelector }}{{ $_ := set $spec "nodeSelector" dict }}{{ end }}
+  {{- include "switchback.patch.merge" (dict "object" $spec.nodeSelector "part" (default dict .values.nodeSelector)) }}
   {{- with .values.tolerations }}{{ $_ := set $spec "tolerations" (concat (default list $spec.tolerations) .) }}{{ end }}
+  {{- if eq (toString .values.priorityClassName) "" }}{{ $_ := unset $spec "priorityClassName" }}{{ end }}
   {{- with .values.priorityClassName }}{{ $_ := set $spec "priorityClassName" . }}{{ end }}
   {{- with .values.labels }}{{ $_ := set $metadata "labels" (merge (default dict $metadata.labels) .) }}{{ end }}
-  {{- with .values.annotations }}{{ $_ := set $metadata "annotations" (mergeOverwrite (default dict $metadata.annotations) .) }}{{ end }}
+  {{- if not $metadata.annotations }}{{ $_ := set $metadata "annotations" dict }}{{ end }}
+  {{- include "switchback.patch.merge" (dict "object" $metadata.annotations "part" (default dict .values.annotations)) }}
   {{- with .values.resources }}
     {{- include "switchback.patch.merge" (dict "object" (first $spec.containers).resources "part" .) }}
   {{- end }}

@@ -18,8 +18,10 @@
       {{- range $found.list }}
         {{- $data := .data }}
         {{- range $name, $value := $variables }}
+          {{- if not (kindIs "invalid" $value) }}
           {{- /* A number of YAML is a float64 here, which would print as 1e+06. */ -}}
           {{- $_ := set $data $name (kindIs "string" $value | ternary $value (toJson $value)) }}
+          {{- end }}
         {{- end }}
       {{- end }}
     {{- end }}
