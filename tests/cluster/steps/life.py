@@ -152,6 +152,8 @@ def every_node_has_one(stage: Stage) -> None:
     stage.kubectl("apply", "-k", str(kustomization(stage, "node-local", *KEPT, "node-local")))
     stage.rolled_out("daemonset/dnsproxy")
     stage.kubectl("delete", "deployment,poddisruptionbudget", "dnsproxy", "-n", "switchback", "--wait")
+    # While they end, kube-proxy has rules for them, which a later step would miss.
+    stage.eventually("the end of the Deployment's pods", lambda: not stage.ending("switchback"))
     policy = stage.get("service", "dnsproxy", "-n", "switchback")["spec"]["internalTrafficPolicy"]
     stage.expect("the Service's policy", saw=policy, wanted="Local")
     relay = stage.relay_address()
