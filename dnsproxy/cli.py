@@ -48,9 +48,13 @@ Examples:
 
 
 @click.group(
-    cls=Group, commands=LazyCommands(COMMANDS), epilog=EPILOG, context_settings={"auto_envvar_prefix": "DNSPROXY"}
+    "dnsproxy",
+    cls=Group,
+    commands=LazyCommands(COMMANDS),
+    epilog=EPILOG,
+    context_settings={"auto_envvar_prefix": "DNSPROXY"},
 )
-@click.version_option(package_name="switchback", prog_name="dnsproxy", allow_from_autoenv=False)
+@click.version_option(package_name="switchback", allow_from_autoenv=False)
 def main() -> None:
     """Let pods reach their own cluster's public hostnames."""
 

@@ -59,6 +59,7 @@ def _require_routes(ctx: click.Context, param: click.Parameter, value: Sequence[
 
 @click.command(cls=Program, epilog=_EPILOG, context_settings={"auto_envvar_prefix": "PROXY"})
 @completion_option("proxy")
+@click.version_option(package_name="switchback", prog_name="proxy", allow_from_autoenv=False)
 @click.option(
     "--route",
     type=CheckedType("[addr:]port=host:port", parse_route),

@@ -72,7 +72,9 @@ def parse_downloads(text: str) -> str:
 @click.option(
     "--dry-run", is_flag=True, help="Print what would be built, and what is to be pushed where; write nothing."
 )
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="The form of the result on stdout.")
+@click.option(
+    "--output", "-o", type=click.Choice(["text", "json"]), default="text", help="The form of the result on stdout."
+)
 @click.option(BASE_FLAG, "base", multiple=True, metavar="PLATFORM=NAME", help=BASE_HELP)
 @click.option("--buildah", default="buildah", metavar="WORDS", help="The command of buildah, with options of its own.")
 @click.option(
@@ -98,10 +100,9 @@ def main(
     buildah_option: Sequence[str],
     source: Path,
 ) -> None:
-    r"""Build a release of Switchback from a clean tag, and print the commands that publish it.
+    """Build a release of Switchback from a clean tag, and print the commands that publish it.
 
-    \b
-    Exit statuses: 0 built, 1 refused (the reasons are on stderr), 2 bad usage, 3 a file could not be built.
+    Exit status: 0 built, 1 refused (the reasons are on stderr), 2 bad usage, 3 a file could not be built.
     """
     bases = _bases(base)
     repository = read_repository(source)

@@ -6,7 +6,6 @@ the notes, and the exit status does not depend on the output format.
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 import click
@@ -65,7 +64,7 @@ Examples:
 
 
 @click.group(cls=Group, epilog=EPILOG, context_settings={"auto_envvar_prefix": "WHOLEIP"})
-@click.version_option(version("switchback"), prog_name="wholeip", allow_from_autoenv=False)
+@click.version_option(package_name="switchback", prog_name="wholeip", allow_from_autoenv=False)
 def main() -> None:
     """Give a pod the whole address of a load balancer, in and out."""
 
@@ -120,7 +119,7 @@ def run(
 @main.command(epilog=RULES_EPILOG)
 @cluster_options
 @click.option(
-    "--output", type=click.Choice(["nft", "json"]), default="nft", help="The table, or mappings and reports too."
+    "--output", "-o", type=click.Choice(["nft", "json"]), default="nft", help="The table, or mappings and reports too."
 )
 def rules(*, output: str, **values: Any) -> None:
     """Print the rules for the cluster's present state. Changes nothing, needs no root.
@@ -134,7 +133,9 @@ def rules(*, output: str, **values: Any) -> None:
 
 @main.command(epilog=STATUS_EPILOG)
 @click.option("--admin", type=EndpointType(), default=ADMIN, help="The admin port of the agent to ask.")
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Columns for people, or JSON.")
+@click.option(
+    "--output", "-o", type=click.Choice(["text", "json"]), default="text", help="Columns for people, or JSON."
+)
 def status(admin: Endpoint, output: str) -> None:
     """Show what a running agent has in the kernel, and what is excluded and why.
 

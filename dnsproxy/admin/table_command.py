@@ -56,6 +56,7 @@ def _asking(command: Decorated) -> Decorated:
 @_asking
 @click.option(
     "--output",
+    "-o",
     type=click.Choice(["text", "json", "hosts"]),
     default="text",
     help="Columns, JSON, or a hosts file for --hosts-file.",
@@ -72,7 +73,7 @@ def table(admin: Endpoint, output: str, zone: tuple[str, ...]) -> None:
 @click.command(cls=Command, epilog=EXPLAIN_EPILOG)
 @click.argument("name", type=CheckedType("name", _parse_name))
 @_asking
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Lines for people, or JSON.")
+@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", help="Lines for people, or JSON.")
 def explain(name: str, admin: Endpoint, output: str) -> None:
     """Show which object, rule and target answer NAME, and the excluded claims; or why nothing does.
 

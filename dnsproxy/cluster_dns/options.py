@@ -83,7 +83,7 @@ def service_option(command: Decorated) -> Decorated:
 def output_option(command: Decorated) -> Decorated:
     """`--output`: text or json."""
     return click.option(
-        "--output", type=click.Choice(["text", "json"]), default="text", help="Lines for people, or JSON."
+        "--output", "-o", type=click.Choice(["text", "json"]), default="text", help="Lines for people, or JSON."
     )(command)
 
 

@@ -23,6 +23,7 @@ from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.file_command import CorefileInput, install_file, read_corefile, uninstall_file
 from dnsproxy.install.request_options import make_request, request_options
 from dnsproxy.install.watch_options import ON_WATCHES, check_watch, run_watching, watch_options
+from sidecar.cli.completion import complete_files
 from sidecar.cli.options import (
     BadUsage,
     CheckedType,
@@ -84,6 +85,7 @@ def _file_options(command: Decorated) -> Decorated:
         click.option(
             "--file",
             type=CheckedType("corefile", read_corefile),
+            shell_complete=complete_files,
             is_eager=True,
             help="Change this Corefile, `-` for stdin, instead of a cluster; the result goes to stdout.",
         ),

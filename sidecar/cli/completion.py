@@ -1,21 +1,22 @@
 """Completion of a program's words in bash, zsh and fish, and by kubectl for a plugin.
 
 The law: click knows the words; this module only prints them. Nothing is read but the command line: no cluster, no
-configuration. https://click.palletsprojects.com/en/stable/shell-completion/
+configuration. A shell waits for it at each press of Tab, so it imports click and nothing slow: no event loop.
+https://click.palletsprojects.com/en/stable/shell-completion/
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
-from sidecar.cli.options import Decorated, add_options
 from sidecar.cli.usage import Command
 
 SHELLS: Final = ("bash", "zsh", "fish")
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 # https://pkg.go.dev/github.com/spf13/cobra#ShellCompDirective
 _ONLY_THESE, _FILES_TOO, _FOLDERS = 4, 0, 16
 _DIRECTIVES: Final = {"plain": _ONLY_THESE, "file": _FILES_TOO, "dir": _FOLDERS}
@@ -49,7 +50,7 @@ def completion_option(program: str) -> Callable[[Decorated], Decorated]:
             click.echo(format_script(ctx.command, program, shell))
             ctx.exit()
 
-    option = click.option(
+    return click.option(
         "--completion",
         type=click.Choice(SHELLS),
         is_eager=True,
@@ -58,7 +59,6 @@ def completion_option(program: str) -> Callable[[Decorated], Decorated]:
         callback=show,
         help=f"Print a script with which a shell completes the program's words: source <({program} --completion bash).",
     )
-    return lambda command: add_options(command, option)
 
 
 def format_script(command: click.Command, program: str, shell: str) -> str:
@@ -68,6 +68,11 @@ def format_script(command: click.Command, program: str, shell: str) -> str:
         raise ValueError(f"no completion for {shell}")
     # The name that click takes for a program that is started by this name.
     return made(command, {}, program, f"_{program}_COMPLETE".replace("-", "_").upper()).source()
+
+
+def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """`shell_complete` of a parameter that is a file, but whose type is not click.Path."""
+    return [CompletionItem(incomplete, type="file")]
 
 
 def complete_for_kubectl(command: click.Command, words: Sequence[str]) -> str:

@@ -15,7 +15,6 @@ import click
 
 from sidecar.cli.program import run_program
 from sidecar.cli.usage import BadUsage, Command, Group, Program
-from sidecar.sockets.listeners import bound_endpoint, listen_tcp, listen_udp
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.host_name import parse_host_name
@@ -33,10 +32,7 @@ __all__ = [
     "StartError",
     "add_options",
     "admin_option",
-    "bound_endpoint",
     "kubeconfig_options",
-    "listen_tcp",
-    "listen_udp",
     "log_options",
     "parse_endpoint",
     "run_program",

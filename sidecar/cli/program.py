@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, NoReturn, TypeVarTuple
 
 import click
-import trio
 
 from sidecar.sockets.descriptors import descriptor_limit, raise_descriptor_limit, too_few
 from sidecar.values.errors import StartError
@@ -32,6 +31,8 @@ def run_program(async_fn: Callable[[*Arguments], Awaitable[int | None]], *args: 
     Ctrl-C exits with 130. If the reader of stdout has gone, the program ends without a message. Any other exception is
     a bug and keeps its traceback.
     """
+    import trio  # noqa: PLC0415  # --help and completion need no event loop, and it is half of their time
+
     raise_descriptor_limit()
     try:
         status = trio.run(async_fn, *args)

@@ -203,8 +203,8 @@ def test_help_names_each_flags_variable_and_default() -> None:
         flag = max(option.opts, key=len)
         assert flag == "--" + option.name.replace("_", "-")
         assert flag in text
-        # --completion prints a script and ends; no variable should do that to a relay.
-        assert (f"[env var: PROXY_{option.name.upper()}" in text) is (option.name != "completion")
+        # --completion and --version print and end; no variable should do that to a relay.
+        assert (f"[env var: PROXY_{option.name.upper()}" in text) is (option.name not in {"completion", "version"})
     assert "default: 127.0.0.1:8082" in text
 
 

@@ -45,6 +45,7 @@ Examples:
 )
 @click.option(
     "--output",
+    "-o",
     type=click.Choice([kind.value for kind in Kind]),
     default=Kind.DNS_ENDPOINT.value,
     help="DNSEndpoint objects, for --source=crd of external-dns; or headless Services with annotations, for "

@@ -17,8 +17,9 @@ from sidecar.admin import sending
 from sidecar.admin import server as admin
 from sidecar.admin.answers import JSON, Answer, page_answer
 from sidecar.admin.server import Readiness, serve_admin
-from sidecar.cli.options import Endpoint, bound_endpoint, listen_tcp
 from sidecar.sockets.descriptors import admin_share
+from sidecar.sockets.listeners import bound_endpoint, listen_tcp
+from sidecar.values.endpoints import Endpoint
 
 
 class World:

@@ -33,6 +33,7 @@ WORDS = [
     ("dnsproxy completion z", ["zsh"]),
     ("wholeip uninstall --every", ["--every-node"]),
     ("proxy --routes-f", ["--routes-from"]),
+    ("dnsproxy doctor -o t", ["text"]),
     ("dnsproxy nothing-like-this", []),
 ]
 
@@ -107,8 +108,14 @@ def test_kubectl_finds_the_plugin_and_completes_its_words(tmp_path: Path) -> Non
 @pytest.mark.peer("kubectl")
 @pytest.mark.parametrize(
     ("words", "status"),
-    [(["--help"], 0), (["doctor", "--help"], 0), (["nothing"], 2), (["doctor", "--kubeconfig=/nowhere"], 3)],
-    ids=["help", "help of a command", "no such command", "no cluster"],
+    [
+        (["--help"], 0),
+        (["doctor", "--help"], 0),
+        (["--version"], 0),
+        (["nothing"], 2),
+        (["doctor", "--kubeconfig=/nowhere"], 3),
+    ],
+    ids=["help", "help of a command", "version", "no such command", "no cluster"],
 )
 def test_the_plugin_is_dnsproxy_under_the_name_that_was_typed(
     words: Sequence[str], status: int, tmp_path: Path
@@ -117,6 +124,8 @@ def test_the_plugin_is_dnsproxy_under_the_name_that_was_typed(
     command = [program("kubectl"), "switchback", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == status, done.stderr
+    if "--version" in words:
+        assert done.stdout.startswith("kubectl switchback, version ")
     if "--help" in words:
         assert f"Usage: kubectl switchback{' doctor' if 'doctor' in words else ''} [OPTIONS]" in done.stdout
         assert "\n    kubectl switchback doctor app.example.org" in done.stdout
@@ -129,6 +138,8 @@ def test_the_plugin_is_dnsproxy_under_the_name_that_was_typed(
         ([], ":4"),
         (["doctor", "--kubeconfig", "/etc/"], ":0"),
         (["doctor", "--save", ""], ":0"),
+        (["install", "--file", "Core"], ":0"),
+        (["install", "--file=Core"], ":0"),
         (["doctor", "--output", "x"], ":4"),
         (["no-such-command", ""], ":4"),
         (["doctor", "--no-such-flag", ""], ":4"),
@@ -153,6 +164,24 @@ def test_a_script_is_for_the_program_by_its_name(name: str, shell: str) -> None:
     assert result.exit_code == 0
     assert result.stdout.rstrip("\n") == format_script(command, name, shell).rstrip("\n")
     assert f"_{name.upper()}_COMPLETE={shell}_complete" in result.stdout
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_program_says_its_version(name: str) -> None:
+    done = subprocess.run([SCRIPTS / name, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"{name}, version ")
+
+
+@pytest.mark.parametrize("typed", ["dnsproxy ", "dnsproxy --v", "dnsproxy serve --"], ids=repr)
+def test_tab_waits_for_no_event_loop_and_no_cluster(typed: str) -> None:
+    # Each import that is slow is felt at each press of Tab: trio alone takes as long as Python and click together.
+    script = "import sys; from dnsproxy.cli import main\ntry: main(prog_name='dnsproxy')\nfinally: print(*sys.modules)"
+    environment = {"_DNSPROXY_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    environment |= os.environ
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    loaded = set(done.stdout.split())
+    assert "click.shell_completion" in loaded
+    assert loaded & {"trio", "asyncio", "ssl", "httpx2", "kubernetes", "structlog"} == set()
 
 
 def test_an_unknown_shell_is_bad_usage() -> None:
