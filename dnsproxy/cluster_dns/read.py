@@ -17,6 +17,7 @@ from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own, pods_of, slices_request
 from dnsproxy.cluster_dns.requests import SERVICE, Answer, Denied, Request, Unreadable
 from sidecar.kubernetes import objects
+from sidecar.kubernetes.cluster import could_not_ask
 from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, TimedOut
 from sidecar.kubernetes.http import ApiClient
@@ -58,17 +59,16 @@ async def gather(
     client: ApiClient, wanted: Callable[[Answers], Iterable[Request]], *, deadlines: Deadlines = DEADLINES
 ) -> Answers:
     """The answers to all wanted requests, read until none is wanted. Raises StartError with status 3."""
-    server = f"the API server at {client.cluster.server} ({client.cluster.origin})"
     reader = _Reader(client, deadlines.response)
     try:
         with trio.fail_after(deadlines.rounds):
             while requests := tuple(wanted(reader.answers)):
                 await reader.read(requests)
                 if reader.failures:
-                    message = f"{server} could not be asked: {reader.failures[0]}"
+                    message = could_not_ask(client.cluster, reader.failures[0])
                     raise StartError(message, status=ExitStatus.UNKNOWN)
     except trio.TooSlowError:
-        message = f"{server} did not answer all requests within {deadlines.rounds:g} s"
+        message = could_not_ask(client.cluster, f"not all answers came within {deadlines.rounds:g} s")
         raise StartError(message, status=ExitStatus.UNKNOWN) from None
     return reader.answers
 

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from dnsproxy.doctor.judge.mutating_admission import VERSIONS, ApiResources, resources_path, served_version, why_none
+from sidecar.kubernetes.cluster import could_not_ask
 from sidecar.kubernetes.errors import ApiError, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.one_shot import get_object
@@ -43,8 +44,7 @@ async def find_version(client: ApiClient) -> Served:
             return Served(version)
         server = await get_object(client, "/version", _Version, seconds=_SECONDS)
     except ApiError as error:
-        text = f"the API server at {client.cluster.server} ({client.cluster.origin}) could not be asked: {error}"
-        raise StartError(text, status=ExitStatus.UNKNOWN) from None
+        raise StartError(could_not_ask(client.cluster, error), status=ExitStatus.UNKNOWN) from None
     return Served("", why_none(server.git_version))
 
 

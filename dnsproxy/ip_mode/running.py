@@ -15,6 +15,7 @@ from dnsproxy.ip_mode.changes import Change
 from dnsproxy.ip_mode.outcome import Report
 from dnsproxy.ip_mode.planning import Plan
 from dnsproxy.ip_mode.request import WriteRequest
+from sidecar.kubernetes.cluster import could_not_ask
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.errors import StartError
@@ -30,8 +31,7 @@ async def connected(request: WriteRequest) -> AsyncIterator[ApiClient]:
         try:
             yield client
         except ApiError as error:
-            server = f"the API server at {client.cluster.server} ({client.cluster.origin})"
-            raise StartError(f"{server} could not be asked: {error}", status=ExitStatus.UNKNOWN) from None
+            raise StartError(could_not_ask(client.cluster, error), status=ExitStatus.UNKNOWN) from None
 
 
 async def prepare(client: ApiClient, plan: Plan, request: WriteRequest) -> Report:

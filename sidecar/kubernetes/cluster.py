@@ -69,6 +69,15 @@ class Cluster:
     """Whether `read_authorization` may run a program or use the network, so that it needs a thread."""
 
 
+def could_not_ask(cluster: Cluster, cause: object) -> str:
+    """The message of a program that ends because the API server does not answer, or refuses the credentials."""
+    text = f"the API server at {cluster.server} ({cluster.origin}) could not be asked: {cause}"
+    if not cluster.trust_env:
+        return text
+    # Only a kubeconfig has such a context; a pod has its account, and no kubectl.
+    return f"{text}; if kubectl cannot either, start the cluster, log in again, or choose another --context"
+
+
 def check_tls(tls: Tls, *, source: str) -> None:
     """Raise ClusterConfigError if the certificates or the key are unusable."""
     try:

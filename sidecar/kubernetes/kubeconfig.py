@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
@@ -79,9 +80,14 @@ def load_kubeconfig(files: str, *, context: str | None) -> Cluster:
     user = _user_of(shapes, chosen)
     _refuse_provider(user, files=files)
     source = f"{files}, context {chosen.name}"
-    configuration, tls = _read_with_package(files, context=chosen.name, source=source)
-    if user is not None and user.exec is not None and not (configuration.api_key or tls.certificate):
-        raise ClusterConfigError(f"{source}: {user.exec.command} gave no credentials")
+    plugin = user.exec if user is not None else None
+    try:
+        configuration, tls = _read_with_package(files, context=chosen.name, source=source)
+    except ClusterConfigError as error:
+        # The package only logs why a plugin failed; whether it is there is asked afterwards.
+        raise ClusterConfigError(f"{error}{_hint(plugin)}") from error.__cause__
+    if plugin is not None and not (configuration.api_key or tls.certificate):
+        raise ClusterConfigError(f"{source}: {plugin.command} gave no credentials")
     _check_urls(configuration, source=source)
     check_tls(tls, source=source)
     return Cluster(
@@ -122,7 +128,7 @@ def _choose_context(shapes: list[_Shape], *, files: str, context: str | None) ->
     names = ", ".join(sorted(contexts)) or "none"
     name = context or next((shape.current_context for shape in shapes if shape.current_context), None)
     if not name:
-        raise ClusterConfigError(f"{files} has no current-context; choose one with --context: {names}")
+        raise ClusterConfigError(f"{files} has no current-context; choose one with --context or another file: {names}")
     if name not in contexts:
         raise ClusterConfigError(f"{files} has no context {name!a}; it has: {names}")
     return contexts[name]
@@ -140,6 +146,13 @@ def _refuse_provider(user: _User | None, *, files: str) -> None:
             f"{files}: kubectl 1.26 took auth-provider {provider.name!a} out, and it is not supported here either; "
             "use the exec plugin of your cloud (gke-gcloud-auth-plugin, kubelogin)"
         )
+
+
+def _hint(plugin: _Exec | None) -> str:
+    """What to do if the program that gives the credentials is not installed: its author's words, as kubectl does."""
+    if plugin is None or "/" in plugin.command or which(plugin.command):
+        return ""
+    return f"; {' '.join((plugin.install_hint or f'install {plugin.command}, which gives the credentials').split())}"
 
 
 def _read_with_package(files: str, *, context: str, source: str) -> tuple[Any, Tls]:

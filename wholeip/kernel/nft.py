@@ -136,7 +136,7 @@ class Nft:
                     raise judge_failure(_content(stderr), script)
                 return _content(stdout)
         except FileNotFoundError as error:
-            raise NoNft(f"the program {self.command[0]} is missing") from error
+            raise NoNft(f"the program {self.command[0]} is missing; install the package nftables") from error
         except PermissionError as error:
             raise NotPermitted(f"no permission to run {self.command[0]}: {error}") from error
         except OSError as error:

@@ -15,6 +15,7 @@ import msgspec
 import trio
 
 from dnsproxy.doctor.facts.model import ReadFailure
+from sidecar.kubernetes.cluster import could_not_ask
 from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, TimedOut, Unauthorized
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
@@ -152,8 +153,4 @@ class Reader:
         return version if isinstance(version, str) else ""
 
     def _cannot_ask(self, error: ApiError) -> StartError:
-        cluster = self._client.cluster
-        return StartError(
-            f"the API server at {cluster.server} ({cluster.origin}) could not be asked: {error}",
-            status=ExitStatus.UNKNOWN,
-        )
+        return StartError(could_not_ask(self._client.cluster, error), status=ExitStatus.UNKNOWN)

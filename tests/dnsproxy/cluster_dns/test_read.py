@@ -122,7 +122,7 @@ async def test_a_connection_that_breaks_is_one_line_and_status_3() -> None:
     ("deadlines", "message"),
     [
         (Deadlines(response=0.05), r"could not be asked: get services kube-dns in namespace kube-system: .* 0\.05 s$"),
-        (Deadlines(rounds=0.05), r"did not answer all requests within 0\.05 s$"),
+        (Deadlines(rounds=0.05), r"could not be asked: not all answers came within 0\.05 s$"),
     ],
     ids=["one response", "all rounds"],
 )

@@ -18,7 +18,7 @@ import trio
 import yaml
 
 from sidecar.kubernetes import config
-from sidecar.kubernetes.cluster import Cluster, ClusterConfigError, Tls
+from sidecar.kubernetes.cluster import Cluster, ClusterConfigError, Tls, could_not_ask
 from sidecar.kubernetes.config import find_cluster, load_cluster
 from sidecar.values.errors import StartError
 from tests.kit.faulty_api import AUTHORITY
@@ -244,11 +244,36 @@ def test_failing_plugin_is_one_error(tmp_path: Path, body: str, reason: str, cap
     assert capfd.readouterr() == ("", "")
 
 
-def test_missing_plugin_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({}, "'no-such-plugin'; install no-such-plugin, which gives the credentials$"),
+        ({"installHint": "See example.org\n to get it"}, "'no-such-plugin'; See example.org to get it$"),
+        ({"command": "./no-such-plugin"}, "no-such-plugin'$"),
+        ({"command": "true", "installHint": "unneeded"}, "decode[^;]*$"),
+    ],
+    ids=["without a hint", "with a hint", "a path", "a program that is there"],
+)
+def test_a_missing_plugin_is_named_with_what_to_do(tmp_path: Path, changes: dict[str, str], hint: str) -> None:
     """The commonest fault of all."""
-    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin"}}
-    with pytest.raises(ClusterConfigError, match="no-such-plugin"):
+    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin", **changes}}
+    with pytest.raises(ClusterConfigError, match=hint):
         load(write_kubeconfig(tmp_path / "config", user=user))
+
+
+@pytest.mark.parametrize(
+    ("from_kubeconfig", "ending"),
+    [
+        (True, "refused; if kubectl cannot either, start the cluster, log in again, or choose another --context"),
+        (False, "refused"),
+    ],
+    ids=["a kubeconfig", "a pod, which has no kubectl"],
+)
+def test_a_server_that_does_not_answer_is_named_with_what_to_do(from_kubeconfig: bool, ending: str) -> None:
+    cluster = Cluster("https://192.0.2.1", "file", lambda: None, lambda: cluster, trust_env=from_kubeconfig)
+    assert (
+        could_not_ask(cluster, "refused") == f"the API server at https://192.0.2.1 (file) could not be asked: {ending}"
+    )
 
 
 BAD_FILES = {
