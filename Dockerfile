@@ -48,8 +48,8 @@ COPY wholeip ./wholeip
 RUN /opt/uv/bin/uv build --quiet --wheel --offline --out-dir /tmp/wheel \
  && /opt/uv/bin/uv pip install --python /app --offline --no-deps /tmp/wheel/*.whl \
  && cd /app/lib/python3*/site-packages \
- && rm -f /app/.lock switchback-*.dist-info/uv_cache.json switchback-*.dist-info/direct_url.json \
- && sed -i -E '/\/(uv_cache|direct_url)\.json,/d' switchback-*.dist-info/RECORD \
+ && rm -f /app/.lock /app/bin/kubectl* switchback-*.dist-info/uv_cache.json switchback-*.dist-info/direct_url.json \
+ && sed -i -E '/\/(uv_cache|direct_url)\.json,|\/bin\/kubectl/d' switchback-*.dist-info/RECORD \
  && /app/bin/python -m compileall -q --invalidation-mode unchecked-hash /app/lib
 
 FROM --platform=$TARGETPLATFORM ${BASE} AS programs

@@ -116,8 +116,9 @@ def buildah(*arguments: str, inside: Sequence[str] = ()) -> str:
 
 def forget_unnamed() -> None:
     """Remove images that lost their name to a later build; each run would leave some hundred megabytes."""
-    # Another run may use one at this moment; the next one removes it.
-    subprocess.run([*buildah_command(), "rmi", "--prune", "--force"], capture_output=True, check=False)
+    # The stages of a running build have no names either: while one runs, nothing is removed, and the next run does it.
+    alone = [*_locked("--exclusive", "--nonblock"), *_buildah(), "rmi", "--prune", "--force"]
+    subprocess.run(alone, capture_output=True, check=False)
 
 
 def has_image(name: str) -> bool:
@@ -127,7 +128,17 @@ def has_image(name: str) -> bool:
 
 
 def buildah_command() -> list[str]:
-    """The program with the storage of the tests."""
+    """The program with the storage of the tests, while which nobody removes images without names."""
+    return [*_locked("--shared"), *_buildah()]
+
+
+def _locked(*how: str) -> list[str]:
+    """The beginning of a command that holds the storage's lock."""
+    (peers_cache() / "buildah").mkdir(parents=True, exist_ok=True)
+    return ["flock", "--no-fork", *how, str(peers_cache() / "buildah" / "builds.lock")]
+
+
+def _buildah() -> list[str]:
     storage = peers_cache() / "buildah"
     driver = os.environ.get("STORAGE_DRIVER", "overlay")
     return [program("buildah"), f"--root={storage}/root", f"--runroot={storage}/run", f"--storage-driver={driver}"]
