@@ -19,9 +19,9 @@ SHOWN = {
 }
 
 
-def test_ci_plays_the_default_stage_and_two_more() -> None:
+def test_ci_plays_the_default_stage_and_one_more() -> None:
     played = [one.plan for one in MATRIX.combination if one.where == "ci"]
-    assert played == [Plan(), Plan(scene=METALLB, world=False), Plan(scene=UPGRADES, world=False)]
+    assert played == [Plan(), Plan(scene=METALLB, world=False)]
 
 
 def test_each_combination_has_a_name_and_a_stage_of_its_own() -> None:
