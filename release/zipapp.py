@@ -4,7 +4,7 @@ The law: one file for Linux with glibc on amd64 and arm64, and for every Python 
 imported from a zip file, so shiv unpacks it into ~/.shiv at its first run. uv installs the packages of the lock file,
 checked by their hashes, for each pair of Python and processor; the folders are then put over each other, because a
 compiled module has both in its name, and all other files are the same. A file that is not is an error. A package whose
-wheel is for every platform is installed once.
+wheel is for every platform is installed once. Any other Python, however old, gets one line that says what to do.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import filecmp
 import re
 import shutil
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,14 @@ _PLATFORMS: Final = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28")
 _PRUNED: Final = ("aiohttp", "aiohttp-retry")
 """Half of the file: the asyncio client of the kubernetes package, which reads kubeconfigs for us without it."""
 _OF_INSTALLER: Final = frozenset({".lock", "INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_cache.json"})
+_CHECK: Final = """\
+import sys
+if sys.version_info[:2] not in {pythons} or not sys.platform.startswith("linux"):
+    sys.stderr.write("Error: this needs Linux and Python {first} to {last}, and Python %d.%d on %s runs it; "
+        "try: python{first} %s\\n" % (sys.version_info[:2] + (sys.platform, sys.argv[0])))
+    sys.exit(3)
+"""
+"""For every Python from 2.7 on: it must be able to read this file to the end before it runs the first line."""
 _MAY_DIFFER: Final = frozenset({"WHEEL"})
 """The tags of the wheel that came first; nothing reads them at run time."""
 
@@ -43,7 +51,27 @@ def build_zipapp(source: Path, wheel: Path, target: Path, *, work: Path, epoch: 
     merge(unpacked, merged)
     # Children, such as those of `dnsproxy demo`, find the packages by PYTHONPATH.
     options = ("--reproducible", "--extend-pythonpath", "--entry-point", "dnsproxy.cli:run_as_called")
-    run(own_program("shiv"), *options, "--site-packages", str(merged), "--output-file", str(target), epoch=epoch)
+    packed = work / "packed.pyz"
+    run(own_program("shiv"), *options, "--site-packages", str(merged), "--output-file", str(packed), epoch=epoch)
+    begin_with(format_check(PYTHONS), packed, target)
+
+
+def format_check(pythons: Sequence[str]) -> str:
+    """The lines that end any Python but these."""
+    numbers = [tuple(map(int, one.split("."))) for one in pythons]
+    return _CHECK.format(pythons=numbers, first=pythons[0], last=pythons[-1])
+
+
+def begin_with(code: str, packed: Path, target: Path) -> None:
+    """Write a zipapp that runs this before its own __main__.py, whose imports an old Python could not read."""
+    with packed.open("rb") as source, target.open("wb") as file, zipfile.ZipFile(source) as old:
+        source.seek(0)
+        file.write(source.readline())  # #!/usr/bin/env python3
+        with zipfile.ZipFile(file, "w") as new:
+            for member in old.infolist():
+                content = old.read(member)
+                new.writestr(member, code.encode() + content if member.filename == "__main__.py" else content)
+    target.chmod(0o755)
 
 
 def merge(folder: Path, into: Path) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from release.zipapp import merge, pure_packages, without
+from release.zipapp import PYTHONS, begin_with, format_check, merge, pure_packages, without
 from sidecar.values.errors import StartError
 
 
@@ -86,6 +91,57 @@ def test_a_requirement_is_taken_out_with_its_hashes(names: list[str], left: list
     text = without(REQUIREMENTS, names)
     assert [line.partition("==")[0] for line in text.splitlines() if line[0] != " "] == left
     assert text.count("--hash") == sum({"a": 2, "a-b": 1, "c": 1}[name] for name in left)
+
+
+def zipapp_of(folder: Path, check: str) -> Path:
+    """A zipapp that prints `ran`, begun with the check."""
+    with (folder / "packed").open("wb") as file:
+        file.write(b"#!/usr/bin/env python3\n")
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("__main__.py", "print('ran')\n")
+            archive.writestr("other.py", "left alone")
+    begin_with(check, folder / "packed", folder / "made.pyz")
+    return folder / "made.pyz"
+
+
+def started(python: str, zipapp: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([python, str(zipapp)], capture_output=True, text=True, check=False)
+
+
+def test_a_python_that_the_file_is_for_runs_it(tmp_path: Path) -> None:
+    made = zipapp_of(tmp_path, format_check(PYTHONS))
+    assert (started(sys.executable, made).stdout, started(sys.executable, made).returncode) == ("ran\n", 0)
+    assert made.read_bytes().startswith(b"#!/usr/bin/env python3\nPK")
+    assert made.stat().st_mode & stat.S_IXOTH
+    with zipfile.ZipFile(made) as archive:
+        assert (archive.namelist(), archive.read("other.py")) == (["__main__.py", "other.py"], b"left alone")
+
+
+def test_another_python_gets_one_line_that_says_what_to_do(tmp_path: Path) -> None:
+    made = zipapp_of(tmp_path, format_check(["3.98", "3.99"]))
+    done = started(sys.executable, made)
+    ours = "{}.{}".format(*sys.version_info)
+    said = (
+        f"Error: this needs Linux and Python 3.98 to 3.99, and Python {ours} on linux runs it; try: python3.98 {made}\n"
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("", f"{said}\n", 3)
+
+
+OLD = sorted(
+    python
+    for minor in ("2.7", *(f"3.{one}" for one in range(6, 11)))
+    for python in Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv").glob(f"versions/{minor}.*/bin/python")
+)
+
+
+@pytest.mark.skipif(not OLD, reason="no Python older than 3.11 is installed")
+def test_pythons_that_are_too_old_to_read_the_packages_can_read_that_line(tmp_path: Path) -> None:
+    made = zipapp_of(tmp_path, format_check(PYTHONS))
+    for python in OLD:
+        done = started(str(python), made)
+        assert (done.stdout, done.returncode) == ("", 3), python
+        assert done.stderr.startswith("Error: this needs Linux and Python 3.11 to 3.14, and Python "), python
+        assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_package_is_pure_by_its_wheel(tmp_path: Path) -> None:
