@@ -34,6 +34,8 @@ COMMANDS: Final = MappingProxyType(
 
 PLUGIN: Final = "kubectl switchback"
 """How a person calls the entry point kubectl-switchback, which kubectl finds on the PATH."""
+COMPLETER: Final = "kubectl_complete-switchback"
+"""The executable that kubectl asks for the words after `kubectl switchback`."""
 completion: Final = completion_command("dnsproxy")
 
 EPILOG = """\b
@@ -60,11 +62,17 @@ def main() -> None:
 
 
 def run_as_called() -> None:
-    """The entry point of the file kubectl-switchback, by the name that people type; by another file name, dnsproxy."""
+    """The entry point of the file kubectl-switchback, by the name that people type; by another file name, dnsproxy.
+
+    The plugin's archive is this one file, so a link to it is what kubectl asks for words.
+    """
     called = PurePath(sys.argv[0]).name
+    if called == COMPLETER:
+        complete_plugin()
+        return
     main(prog_name=PLUGIN if called == PLUGIN.replace(" ", "-") else None)
 
 
 def complete_plugin() -> None:
-    """The entry point `kubectl_complete-switchback`, which kubectl asks for the words after `kubectl switchback`."""
+    """The entry point `kubectl_complete-switchback`."""
     click.echo(complete_for_kubectl(main, sys.argv[1:]), nl=False)

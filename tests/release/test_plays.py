@@ -195,6 +195,11 @@ def test_the_plugins_archive_is_a_plugin_that_kubectl_runs(dist: Path, tmp_path:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Usage: kubectl switchback doctor [OPTIONS] [HOST]")
+    # The archive has one program; the guide's link is what makes kubectl complete its words.
+    (tmp_path / "kubectl_complete-switchback").symlink_to("kubectl-switchback")
+    command = [program("kubectl"), "__complete", "switchback", "doc"]
+    words = subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
+    assert [one.partition("\t")[0] for one in words.splitlines()] == ["doctor", ":4"]
 
 
 def test_the_plugins_manifest_has_the_digest_of_its_archive(dist: Path) -> None:

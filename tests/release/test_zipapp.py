@@ -122,7 +122,7 @@ def test_another_python_gets_one_line_that_says_what_to_do(tmp_path: Path) -> No
     done = started(sys.executable, made)
     ours = "{}.{}".format(*sys.version_info)
     said = (
-        f"Error: this needs Linux and Python 3.98 to 3.99, and Python {ours} on linux runs it; try: python3.98 {made}\n"
+        f"Error: this needs Linux and Python 3.98 to 3.99, and Python {ours} on linux runs it; try: python3.98 {made}"
     )
     assert (done.stdout, done.stderr, done.returncode) == ("", f"{said}\n", 3)
 
