@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from docs.generated import PROGRAMS, below
+from docs.generated import find_command
 
 SCHEMA: Final = Path(__file__).parent.parent / "deploy" / "chart" / "values.schema.json"
 COMMANDS: Final[Mapping[str, str]] = {
@@ -54,12 +54,7 @@ def _program(path: str) -> dict[str, Any]:
 
 def _variables(path: str) -> dict[str, str]:
     """Each variable of a command, with what its flag does."""
-    name, *rest = path.split()
-    command = PROGRAMS[name]
-    context = command.make_context(name, [], resilient_parsing=True)
-    for word in rest:
-        command = below(command, context)[word]
-        context = command.make_context(word, [], parent=context, resilient_parsing=True)
+    command, context = find_command(path)
     options = [one for one in command.params if isinstance(one, click.Option)]
     return {
         variable: " ".join((option.help or "").split())

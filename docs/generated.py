@@ -47,13 +47,19 @@ def fill_in(page: str) -> str:
 
 def _flags(path: str) -> str:
     """Every flag of a command and of its subcommands. Raises KeyError for an unknown command."""
+    command, context = find_command(path)
+    return "\n".join([f"### {path}", "", *_format_command(path, command, context)])
+
+
+def find_command(path: str) -> tuple[click.Command, click.Context]:
+    """The command at `dnsproxy serve`, and its context. Raises KeyError for an unknown one."""
     name, _, rest = path.partition(" ")
     command = PROGRAMS[name]
     context = _context(name, command)
     for word in rest.split():
         command = below(command, context)[word]
         context = _context(word, command, parent=context)
-    return "\n".join([f"### {path}", "", *_format_command(path, command, context)])
+    return command, context
 
 
 def _format_command(path: str, command: click.Command, context: click.Context) -> Iterator[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -18,11 +19,13 @@ from release.build import Building, build
 from release.buildah import Buildah
 from release.image_name import ImageName, parse_image_name
 from release.images import BASE_FLAG, BASE_HELP, BadBase, parse_base
-from release.judge import Repository, refusals
+from release.judge import refusals
 from release.plan import Plan, format_plan, make_plan, plan_document
 from release.repository import read_repository
 from sidecar.cli.options import BadUsage, CheckedType, Command, StartError
 from sidecar.values.exit_status import ExitStatus
+
+Parsed = TypeVar("Parsed")
 
 EPILOG = """\b
 Examples:
@@ -70,7 +73,9 @@ def parse_downloads(text: str) -> str:
 )
 @click.option("--snapshot", is_flag=True, help="Build a commit without a tag; the notes say that it is no release.")
 @click.option(
-    "--dry-run", is_flag=True, help="Print what would be built, and what is to be pushed where; write nothing."
+    "--dry-run",
+    is_flag=True,
+    help="Print the files of a release, and the commands that push them; write nothing.",
 )
 @click.option(
     "--output", "-o", type=click.Choice(["text", "json"]), default="text", help="The form of the result on stdout."
@@ -106,8 +111,8 @@ def main(
     """
     bases = _bases(base)
     repository = read_repository(source)
-    name = image or _default_image(repository)
-    address = downloads or _default_downloads(repository)
+    name = image or _of_project(repository.default_image, "image", parse_image_name)
+    address = downloads or _of_project(repository.default_downloads, "downloads", parse_downloads)
     reasons = refusals(
         repository,
         snapshot=snapshot,
@@ -144,22 +149,14 @@ def _bases(words: Sequence[str]) -> dict[str, str] | None:
         raise BadUsage([str(error)]) from error
 
 
-def _default_image(repository: Repository) -> ImageName:
-    if repository.default_image is None:
-        raise BadUsage(["--image: is required, as pyproject.toml has no image in [tool.switchback]"])
+def _of_project(text: str | None, name: str, parse: Callable[[str], Parsed]) -> Parsed:
+    """What [tool.switchback] in pyproject.toml has in place of the flag of that name."""
+    if text is None:
+        raise BadUsage([f"--{name}: is required, as pyproject.toml has no {name} in [tool.switchback]"])
     try:
-        return parse_image_name(repository.default_image)
+        return parse(text)
     except ValueError as error:
-        raise StartError(f"pyproject.toml: [tool.switchback] image: {error}") from error
-
-
-def _default_downloads(repository: Repository) -> str:
-    if repository.default_downloads is None:
-        raise BadUsage(["--downloads: is required, as pyproject.toml has no downloads in [tool.switchback]"])
-    try:
-        return parse_downloads(repository.default_downloads)
-    except ValueError as error:
-        raise StartError(f"pyproject.toml: [tool.switchback] downloads: {error}") from error
+        raise StartError(f"pyproject.toml: [tool.switchback] {name}: {error}") from error
 
 
 def _listing(dist: Path) -> list[str]:

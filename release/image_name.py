@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 EXAMPLES: Final = ("example.org", "example.com", "example.net")
-"""Names that nobody can push to (RFC 2606)."""
+"""Reserved names: no registry has one (RFC 2606)."""
 MAIN_REPOSITORY: Final = "switchback"
 _PART: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST: Final = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\]"

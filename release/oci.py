@@ -135,7 +135,7 @@ def _json(path: Path) -> Any:
 
 
 def _entry(path: str, *, size: int, epoch: int) -> tarfile.TarInfo:
-    """A plain file of root's, whoever runs this."""
+    """A plain file that belongs to root."""
     entry = tarfile.TarInfo(path)
     entry.size, entry.mtime, entry.mode = size, epoch, 0o644
     return entry

@@ -1,4 +1,4 @@
-"""What a run builds, and what is to be pushed afterwards; as text and as JSON.
+"""The files that a run builds, and the commands that push them afterwards; as text and as JSON.
 
 The law: a plan is complete before anything is built, so `--dry-run` prints the same value.
 """

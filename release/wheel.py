@@ -1,6 +1,6 @@
 """Builds the wheel and the source archive.
 
-The law: uv builds the source archive, and the wheel from it, so whoever has the archive can build the same wheel.
+The law: uv builds the source archive, and the wheel from it, so the archive is enough to build the same wheel.
 """
 
 from __future__ import annotations

@@ -93,7 +93,10 @@ async def _cron_job(client: ApiClient, namespace: str) -> dict[str, Any]:
 async def _end_agents(client: ApiClient, namespace: str, *, seconds: float) -> None:
     path = f"/apis/apps/v1/namespaces/{namespace}/daemonsets/{_AGENTS}"
     line = ProgressLine()
-    wait = lambda passed: line.show(f"Waiting for the agents to end, {passed:.0f} of up to {seconds:.0f} s")  # noqa: E731
+
+    def wait(passed: float) -> None:
+        line.show(f"Waiting for the agents to end, {passed:.0f} of up to {seconds:.0f} s")
+
     ended = await end_workload(client, path, seconds=seconds, on_wait=wait)
     line.clear()
     if ended is Ended.REMAINS:

@@ -54,7 +54,7 @@ def _make_job(template: Mapping[str, Any], node: str, number: int) -> dict[str, 
     spec = copy.deepcopy(template["spec"])
     spec["template"]["spec"]["nodeName"] = node
     # A number, because the name of a node may be too long for that of a Job.
-    metadata = {"name": f"{NAME}-{number}", **{key: template["metadata"][key] for key in ("labels",)}}
+    metadata = {"name": f"{NAME}-{number}", "labels": template["metadata"]["labels"]}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 

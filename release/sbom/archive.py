@@ -138,7 +138,7 @@ def _distribution(files: Mapping[str, bytes]) -> tuple[tuple[str, str], ...]:
 def _debian_packages(status: str, distribution: tuple[tuple[str, str], ...]) -> Iterator[Package]:
     for paragraph in re.split(r"\n\n+", status.strip()):
         fields = HeaderParser().parsestr(paragraph)
-        # Not the one that was removed and left its settings.
+        # A removed package may leave its settings, and then its paragraph stays.
         if "Package" in fields and fields.get("Status", "installed").endswith("installed"):
             qualifiers = (("arch", fields["Architecture"]), *distribution)
             yield Package("deb", fields["Package"], fields["Version"], namespace="debian", qualifiers=qualifiers)

@@ -8,15 +8,14 @@ https://click.palletsprojects.com/en/stable/shell-completion/
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
-from sidecar.cli.usage import Command
+from sidecar.cli.usage import Command, Decorated
 
 SHELLS: Final = ("bash", "zsh", "fish")
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 # https://pkg.go.dev/github.com/spf13/cobra#ShellCompDirective
 _ONLY_THESE, _FILES_TOO, _FOLDERS = 4, 0, 16
 _DIRECTIVES: Final = {"plain": _ONLY_THESE, "file": _FILES_TOO, "dir": _FOLDERS}

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sidecar.cli.program import run_program
-from sidecar.cli.usage import BadUsage, Command, Group, Program
+from sidecar.cli.usage import BadUsage, Command, Decorated, Group, Program
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.host_name import parse_host_name
@@ -24,6 +24,7 @@ __all__ = [
     "BadUsage",
     "CheckedType",
     "Command",
+    "Decorated",
     "Endpoint",
     "EndpointType",
     "Group",
@@ -37,8 +38,6 @@ __all__ = [
     "parse_endpoint",
     "run_program",
 ]
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 if TYPE_CHECKING:

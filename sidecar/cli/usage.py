@@ -8,8 +8,9 @@ command (`context_settings={"auto_envvar_prefix": "DNSPROXY"}`); its subcommands
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Any, Final, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -18,6 +19,8 @@ from sidecar.cli.stray_signals import survive_stray_signals
 from sidecar.values.errors import StartError
 from sidecar.values.text import colour_choice, one_line
 
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+"""A command, or a function that becomes one."""
 _FAULTS: Final = f"{__name__}.faults"
 
 
@@ -85,11 +88,10 @@ class _Reporting(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The examples; a plugin of another program (`kubectl switchback`) has its own name in them."""
         spoken, program = ctx.find_root().info_name or "", (ctx.auto_envvar_prefix or "").lower()
-        epilog = self.epilog
-        if epilog and " " in spoken and program:
-            self.epilog = epilog.replace(f"\n  {program} ", f"\n  {spoken} ")
-        super().format_epilog(ctx, formatter)
-        self.epilog = epilog
+        shown = copy(self)
+        if self.epilog and " " in spoken and program:
+            shown.epilog = self.epilog.replace(f"\n  {program} ", f"\n  {spoken} ")
+        super(_Reporting, shown).format_epilog(ctx, formatter)
 
     def _without_unknown_flags(self, ctx: click.Context, args: list[str], faults: list[str]) -> list[str]:
         """The parser stops at the first unknown flag; without the flag it checks the other values as well."""

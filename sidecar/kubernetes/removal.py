@@ -57,7 +57,7 @@ async def end_workload(
 ) -> Ended:
     """Delete a workload, and wait for at most `seconds` until its last pod has ended. Raises ApiError.
 
-    `on_wait` is told the seconds that have passed.
+    `on_wait` is called with the seconds since the deletion.
     """
     uid = await _uid_at(client, path)
     if uid is None:

@@ -16,6 +16,7 @@ from typing import Final
 
 from tests.cluster.addresses import WORLD
 from tests.cluster.stage import Stage
+from tests.deploy.kubectl import LABEL
 from tests.deploy.manifests import DEPLOY, INSTALLATION, compose
 from tests.kit.programs import program
 
@@ -106,6 +107,14 @@ def remove(stage: Stage, folder: Path) -> None:
     stage.say((done.stdout + done.stderr).strip())
     stage.expect("remove.sh", saw=done.returncode, wanted=0)
     stage.expect("the Corefile", saw=stage.corefile(), wanted=stage.before["corefile"])
+
+
+def labelled(stage: Stage) -> list[str]:
+    """Every object of ours, of whatever kind."""
+    listed = stage.kubectl("api-resources", "--verbs=list", "-o", "name").split()
+    # A CNI's own records of pods have the pods' labels; the CNI removes them itself.
+    kinds = ",".join(one for one in listed if not one.endswith(".cilium.io"))
+    return stage.kubectl("get", kinds, "-A", "-l", LABEL, "-o", "name", "--ignore-not-found").split()
 
 
 def memory(stage: Stage) -> dict[str, int]:

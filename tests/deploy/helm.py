@@ -34,11 +34,19 @@ class Refused(Exception):
 
 def template(values: Mapping[str, Any], *arguments: str, chart: Path = CHART) -> list[Manifest]:
     """The objects of the chart with these values, for a release in the namespace `default`."""
-    command = [program("helm"), "template", "switchback", str(chart), "--namespace=default", "--values=-", *arguments]
-    done = subprocess.run(command, input=json.dumps(values), capture_output=True, text=True, check=False)
+    done = run_helm("template", "switchback", str(chart), "--namespace=default", *arguments, values=values)
     if done.returncode:
         raise Refused(done.stderr)
     return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def run_helm(
+    *words: str, values: Mapping[str, Any] | None = None, inside: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run Helm, with values if there are any; `inside`: the beginning of a command line for another network."""
+    command = [*inside, program("helm"), *words, *(["--values=-"] if values is not None else [])]
+    given = None if values is None else json.dumps(values)
+    return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
 
 
 def by_name(manifests: Sequence[Manifest]) -> dict[str, Manifest]:

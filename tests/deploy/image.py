@@ -128,7 +128,7 @@ def has_image(name: str) -> bool:
 
 
 def buildah_command() -> list[str]:
-    """The program with the storage of the tests, while which nobody removes images without names."""
+    """The program with the storage of the tests; images without names stay while it runs."""
     return [*_locked("--shared"), *_buildah()]
 
 

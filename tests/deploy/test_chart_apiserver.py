@@ -6,7 +6,6 @@ The hooks of an uninstallation run with the accounts and the rights that the cha
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +21,7 @@ from tests.deploy.control_plane import (
     operate_has_run,
     running_control_plane,
 )
-from tests.deploy.helm import CHART
+from tests.deploy.helm import CHART, run_helm
 from tests.deploy.kubectl import LABEL, kubectl
 from tests.deploy.manifests import added, name_of
 from tests.kit.apiserver import ApiServer
@@ -57,10 +56,8 @@ class Helm:
         """Its output. Raises Failed."""
         words = [*verb.split(), "switchback", *arguments, f"--kubeconfig={self.server.kubeconfig}"]
         words += [f"--namespace={self.namespace}"]
-        words += [str(CHART), "--values=-"] if values is not None else []
-        given = None if values is None else json.dumps(values)
-        command = [program("helm"), *words]
-        done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+        words += [str(CHART)] if values is not None else []
+        done = run_helm(*words, values=values)
         if done.returncode:
             raise Failed(done.stdout + done.stderr)
         return done.stdout

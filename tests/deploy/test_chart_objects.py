@@ -29,7 +29,7 @@ from tests.deploy.manifests import (
 pytestmark = pytest.mark.peer("helm", "kubectl")
 
 NODES: Final = {"DNSPROXY_ZONE": "example.org"}
-"""The zone that `compose` gives to node-hosts."""
+"""The zone of node-hosts in `compose`."""
 PUBLISHED: Final = frozenset({"external-dns", "node-hosts", "node-hosts-control-planes", "node-hosts-user-namespace"})
 """Components that switch publishing on; an owner of a kustomization lists it."""
 

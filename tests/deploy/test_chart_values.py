@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,9 +12,8 @@ import pytest
 import yaml
 
 from docs.chart_schema import SCHEMA, complete, format_schema
-from tests.deploy.helm import CHART, Refused, by_name, template
+from tests.deploy.helm import CHART, Refused, by_name, run_helm, template
 from tests.deploy.manifests import PROJECT_VERSION, find
-from tests.kit.programs import program
 
 pytestmark = pytest.mark.peer("helm")
 
@@ -32,9 +30,7 @@ def schema() -> dict[str, Any]:
 
 
 def test_helm_finds_nothing_to_mend() -> None:
-    done = subprocess.run(
-        [program("helm"), "lint", "--strict", str(CHART)], capture_output=True, text=True, check=False
-    )
+    done = run_helm("lint", "--strict", str(CHART))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[WARNING]" not in done.stdout
 
@@ -242,12 +238,12 @@ def test_what_is_piped_to_kubectl_has_no_hook() -> None:
 
 
 def test_two_renderings_are_the_same() -> None:
-    # Argo CD compares each rendering with what is there: a time or a generated word would be a difference for ever.
+    # Argo CD compares each rendering with the objects of the cluster: a time in it would always differ.
     assert template({}) == template({}) == template({}, "--is-upgrade")
 
 
 def test_the_packaged_chart_renders_as_the_folder_does(tmp_path: Path) -> None:
-    subprocess.run([program("helm"), "package", str(CHART), "-d", str(tmp_path)], capture_output=True, check=True)
+    assert run_helm("package", str(CHART), "-d", str(tmp_path)).returncode == 0
     archive = tmp_path / f"switchback-{PROJECT_VERSION}.tgz"
     with tarfile.open(archive) as members:
         assert [one.name for one in members if not one.isfile()] == []
@@ -279,8 +275,7 @@ def test_a_source_whose_links_were_not_followed_says_so(tmp_path: Path) -> None:
     ids=["default", "print", "without operate", "wholeip"],
 )
 def test_the_notes_say_what_to_look_at(given: dict[str, Any], present: list[str], absent: list[str]) -> None:
-    command = [program("helm"), "install", "my", str(CHART), "--dry-run=client", "--values=-", "--kubeconfig=/dev/null"]
-    done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=False)
+    done = run_helm("install", "my", str(CHART), "--dry-run=client", "--kubeconfig=/dev/null", values=given)
     assert done.returncode == 0, done.stderr
     notes = done.stdout.partition("NOTES:\n")[2]
     assert [word for word in present if word not in notes] == []

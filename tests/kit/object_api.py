@@ -51,6 +51,15 @@ class ObjectApi:
         metadata.setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
         self.objects[path] = stored
 
+    def recreate(self, path: str) -> None:
+        """From now on another program creates this object again, before it is looked for."""
+
+        def before(method: str, _: str) -> None:
+            if method == "GET" and path not in self.objects:
+                self.put(path, {"metadata": {"uid": "again"}})
+
+        self.before = before
+
     def writes(self) -> list[tuple[str, str]]:
         """The write requests: method and name."""
         return [(method, path.rpartition("/")[2]) for method, path in self.asked if method != "GET"]

@@ -35,7 +35,7 @@ __all__ = ["apiserver"]
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns", "kubectl"), pytest.mark.timeout(400)]
 
 HOST, FRESH, ELSEWHERE = "shop.example.org", "fresh.example.org", "www.example.net"
-"""A host that both steer, one that only ours knows, and a name that nobody steers."""
+"""A host of both tools, a host of ours alone, and a name outside."""
 BY_DNSPROXY, BY_UPSTREAM, BY_THEIRS = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 
 
@@ -124,7 +124,7 @@ def write(cluster: LivingCluster, text: str) -> None:
 
 
 def answers(coredns: CoreDns) -> tuple[str, ...]:
-    """Who answers the host of both, that of ours alone, and the name of nobody."""
+    """The address of each of these three names."""
     return tuple(coredns.addresses(name)[0] for name in (HOST, FRESH, ELSEWHERE))
 
 

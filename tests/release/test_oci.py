@@ -96,7 +96,7 @@ def test_what_no_index_leads_to_is_left_out(tmp_path: Path) -> None:
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "other.tar").read_bytes()
 
 
-def test_whoever_packs_an_entry_is_roots_and_of_the_commits_time(tmp_path: Path) -> None:
+def test_an_entry_belongs_to_root_and_has_the_time_of_the_commit(tmp_path: Path) -> None:
     packed(make_layout(tmp_path / "layout"), tmp_path / "a.tar")
     with tarfile.open(tmp_path / "a.tar") as tar:
         entries = {(one.uid, one.gid, one.uname, one.gname, one.mtime, one.mode, one.isfile()) for one in tar}

@@ -125,11 +125,7 @@ async def test_agents_that_do_not_end_keep_every_rule(
 async def test_agents_that_are_created_again_keep_every_rule() -> None:
     api = Nodes("a")
 
-    def create_again(method: str, path: str) -> None:
-        if (method, path) == ("GET", AGENTS) and AGENTS not in api.objects:
-            api.put(AGENTS, {"metadata": {"uid": "again"}})
-
-    api.before = create_again
+    api.recreate(AGENTS)
     with pytest.raises(StartError, match="Argo CD"):
         await remove(api)
     assert api.ran == []

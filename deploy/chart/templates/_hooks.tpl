@@ -2,7 +2,8 @@
 Hooks: objects that Helm makes for the time of an uninstallation or a test, and deletes afterwards.
 
 The law: none is in the output of `helm template`, of which `kubectl apply` would run each hook at once, as an ordinary object.
-A hook is rendered only while Helm talks to an API server: there a Namespace `kube-system` is to be found.
+A hook is rendered only while Helm talks to an API server, where it finds the Namespace `kube-system`. `--dry-run=server` does that
+too, so each program that a hook runs also refuses a Job that another program made (`--hook`).
 */}}
 
 {{- define "switchback.hooks.wanted" -}}

@@ -16,13 +16,13 @@ from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, ObjectMeta
 from sidecar.kubernetes.one_shot import list_all
+from sidecar.kubernetes.relay_routes import MANAGED_BY
 from sidecar.kubernetes.removal import Ended, delete_object, end_workload, is_there
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 
 SECONDS: Final = 120.0
 """For its pods to end: four times what Kubernetes gives them."""
-_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 
 
 class _Service(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ async def delete_objects_of_operate(client: ApiClient, operate: ObjectRef) -> in
     """Delete its route Services and its Lease; how many Services. Raises StartError, also if operate is there again."""
     namespace = operate.namespace
     services = f"/api/v1/namespaces/{namespace}/services"
-    made = Collection("Service", services, _Service, label_selector=f"{_MANAGED_BY}={MANAGER}")
+    made = Collection("Service", services, _Service, label_selector=f"{MANAGED_BY}={MANAGER}")
     try:
         if await is_there(client, _path_of(operate)):
             raise _is_back(operate)

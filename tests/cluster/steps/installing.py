@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.acting import kustomization, make_certificate, manifest, remove, seen_by_nginx
+from tests.cluster.acting import kustomization, labelled, make_certificate, manifest, remove, seen_by_nginx
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.steps.life import ready_pods
 from tests.cluster.steps.publishing import hosts_file
@@ -172,11 +172,7 @@ def removal_leaves_nothing(stage: Stage) -> None:
     (both / "kustomization.yaml").write_text("kind: Kustomization\nresources: [../node-local, ../wholeip]\n")
     for _ in range(2):
         remove(stage, both)
-    listed = stage.kubectl("api-resources", "--verbs=list", "-o", "name").split()
-    # A CNI's own records of pods have the pods' labels; the CNI removes them itself.
-    kinds = [one for one in listed if not one.endswith(".cilium.io")]
-    left = stage.kubectl("get", ",".join(kinds), "-A", "-l", "app.kubernetes.io/part-of=switchback", "-o", "name")
-    stage.expect("remaining objects", saw=left.split(), wanted=[])
+    stage.expect("remaining objects", saw=labelled(stage), wanted=[])
     stage.expect("the rules of wholeip", saw=rules(stage), wanted="")
     stage.expect(
         "the source address outside",

@@ -5,23 +5,21 @@ The law: as in steps.py. During each change pods look up 100,000 names and fetch
 
 from __future__ import annotations
 
-import json
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.acting import under_loads
+from tests.cluster.acting import labelled, under_loads
 from tests.cluster.plan import BRIDGE
 from tests.cluster.previous import FIRST, IMAGE, copy_previous, previous_version
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.steps.life import DELETED_FLOWS, KEPT_FLOWS, LOOKUPS, ready_pods
 from tests.cluster.steps.whole_ip import SPACE, has_rules, rules
-from tests.deploy.helm import CHART
-from tests.deploy.manifests import compose
-from tests.kit.programs import program
+from tests.deploy.helm import CHART, run_helm
+from tests.deploy.kubectl import LABEL
+from tests.deploy.manifests import compose, render
 
 PREVIOUS: Final = f"""
 images:
@@ -30,7 +28,6 @@ images:
 """
 OLD_IMAGE: Final = {"image": {"tag": IMAGE.rpartition(":")[2]}}
 WORKLOADS: Final = ("deployment/dnsproxy", "deployment/relay", "deployment/operate")
-OURS: Final = "app.kubernetes.io/part-of=switchback"
 KINDS: Final = (
     "deployments,daemonsets,services,configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,"
     "networkpolicies,resourcequotas,poddisruptionbudgets,cronjobs,jobs"
@@ -62,7 +59,7 @@ def upgrade_by_kubectl_costs_nothing(stage: Stage) -> None:
 def chart_takes_over(stage: Stage) -> None:
     """Helm takes over what kubectl applied of the old version: the same, and no ConfigMap of kubectl's stays."""
     changed(stage, "to the chart", lambda: helm(stage, "upgrade", *TAKING_OVER, values={}), leaving=True)
-    selector = f"{OURS},app.kubernetes.io/managed-by!=Helm"
+    selector = f"{LABEL},app.kubernetes.io/managed-by!=Helm"
     stage.kubectl("delete", "configmap", "-n", "switchback", "--selector", selector)
     maps = {one for one in objects(stage) if one.startswith("configmap/")}
     wanted = {f"configmap/{one}-settings" for one in ("dnsproxy", "relay", "operate")}
@@ -81,11 +78,7 @@ def chart_goes_back_and_forth(stage: Stage) -> None:
 
 def kustomization_takes_over(stage: Stage) -> None:
     """From the chart to `kubectl apply -k`, as the guide says: the same, and Helm forgets the release."""
-
-    def act() -> None:
-        stage.kubectl("apply", "-k", str(kustomization(stage, "new")))
-
-    changed(stage, "to the kustomization", act)
+    changed(stage, "to the kustomization", partial(stage.kubectl, "apply", "-k", str(kustomization(stage, "new"))))
     stage.kubectl("delete", "secret", "-n", "default", "--selector", "owner=helm,name=switchback")
     stage.kubectl("delete", "configmap", "-n", "switchback", "dnsproxy-settings", "relay-settings", "operate-settings")
     stage.expect("the releases", saw=helm(stage, "list", release="").strip().splitlines()[1:], wanted=[])
@@ -107,13 +100,7 @@ def chart_is_tested_and_removed(stage: Stage) -> None:
     stage.say(f"uninstalled after {time.monotonic() - begun:.0f} s")
     stage.expect("the Corefile", saw=stage.corefile(), wanted=stage.before["corefile"])
     stage.expect("the rules of wholeip", saw=rules(stage), wanted="")
-    listed = stage.kubectl("api-resources", "--verbs=list", "-o", "name").split()
-    kinds = ",".join(one for one in listed if not one.endswith(".cilium.io"))
-
-    def left() -> list[str]:
-        return stage.kubectl("get", kinds, "-A", "-l", OURS, "-o", "name", "--ignore-not-found").split()
-
-    stage.eventually("the end of every object", lambda: not left(), seconds=120)
+    stage.eventually("the end of every object", lambda: not labelled(stage), seconds=120)
     stage.eventually("the public address", lambda: stage.dig("late.example.org") == [stage.at.public])
 
 
@@ -175,18 +162,13 @@ def kustomization(stage: Stage, name: str) -> Path:
 
 def objects(stage: Stage) -> set[str]:
     """What is ours, in any namespace, by kind and name."""
-    listed = stage.kubectl("get", KINDS, "-A", "-l", OURS, "-o", "name").split()
+    listed = stage.kubectl("get", KINDS, "-A", "-l", LABEL, "-o", "name").split()
     return {f"{kind.partition('.')[0]}/{name}" for kind, _, name in (one.partition("/") for one in listed)}
 
 
 def rendered_names(stage: Stage, name: str) -> set[str]:
     """The same of a kustomization."""
-    text = stage.kubectl("create", "-k", str(kustomization(stage, name)), "--dry-run=client", "-o", "json")
-    decoder, found, start = json.JSONDecoder(), set(), 0
-    while (start := text.find("{", start)) != -1:
-        one, start = decoder.raw_decode(text, start)
-        found |= {f"{each['kind'].lower()}/{each['metadata']['name']}" for each in one.get("items", [one])}
-    return found
+    return {f"{one['kind'].lower()}/{one['metadata']['name']}" for one in render(kustomization(stage, name))}
 
 
 def helm(
@@ -199,10 +181,8 @@ def helm(
 ) -> str:
     """Run Helm for the release; its output. Raises StepFailed."""
     words = [verb, *([release] if release else []), *arguments, f"--kubeconfig={stage.node.folder}/kubeconfig"]
-    words += ["--namespace=default", *([str(chart), "--values=-"] if values is not None else [])]
-    command = stage.node.inside(program("helm"), *words)
-    given = None if values is None else json.dumps(values)
-    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    words += ["--namespace=default", *([str(chart)] if values is not None else [])]
+    done = run_helm(*words, values=values, inside=stage.node.inside())
     if done.returncode:
         raise StepFailed(f"helm {verb}: {done.stdout}{done.stderr}")
     # Helm prints the logs of a hook to stderr.

@@ -355,7 +355,7 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_package")
 def test_missing_package_says_what_to_install(tmp_path: Path) -> None:
-    """Somebody mounted a kubeconfig into a pod."""
+    """A pod with a kubeconfig in a volume."""
     path = write_kubeconfig(tmp_path / "config")
     with pytest.raises(ClusterConfigError, match=r"config, context home: .*is not installed.*pip install kubernetes"):
         load(path)

@@ -48,14 +48,10 @@ async def test_pods_on_a_lost_node_do_not_end(
 async def test_a_workload_that_another_program_creates_again_is_told_from_one_that_remains() -> None:
     api = api_with_workload()
 
-    def create_again(method: str, _: str) -> None:
-        if method == "GET" and WORKLOAD not in api.objects:
-            api.put(WORKLOAD, {"metadata": {"uid": "second"}})
-
-    api.before = create_again
+    api.recreate(WORKLOAD)
     async with client_of(api) as client:
         assert await end_workload(client, WORKLOAD, seconds=20) is Ended.AGAIN
-    assert api.objects[WORKLOAD]["metadata"]["uid"] == "second"
+    assert api.objects[WORKLOAD]["metadata"]["uid"] == "again"
 
 
 async def test_an_object_that_is_not_there_is_deleted_already() -> None:

@@ -58,11 +58,7 @@ async def test_pods_that_do_not_end_are_an_error_that_says_what_to_do(
 async def test_an_operate_that_is_created_again_is_an_error_before_and_after() -> None:
     api = installed()
 
-    def create_again(method: str, _: str) -> None:
-        if method == "GET" and DEPLOYMENT not in api.objects:
-            api.put(DEPLOYMENT, {"metadata": {"uid": "second"}})
-
-    api.before = create_again
+    api.recreate(DEPLOYMENT)
     async with client_of(api) as client:
         with pytest.raises(StartError, match=r"created switchback/operate again.*Argo CD"):
             await end_operate(client, OPERATE, seconds=20)
