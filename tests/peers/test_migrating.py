@@ -1,14 +1,11 @@
 """From hairpin-proxy and from ouroboros, as deploy/migrating says: their lines and our stanza in one real CoreDNS.
 
-Their controllers are played: what each writes into the Corefile, and the names of its objects, are those of
-hairpin-proxy v0.2.1 (hairpin-proxy-controller/src/main.rb, deploy.yml) and of ouroboros's chart (internal/coredns,
-charts/ouroboros).
+Their controllers are played, by what they write (tests/kit/other_tools.py). The guides' commands are played in
+tests/deploy/test_migrating_guides.py.
 """
 
 from __future__ import annotations
 
-import shlex
-import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,14 +16,19 @@ from typing import Final
 import dns.exception
 import pytest
 
-from docs.fences import find_fences
-from tests.deploy.manifests import DEPLOY
 from tests.kit.apiserver import ApiServer, apiserver
 from tests.kit.coredns import CoreDns, answering, running_coredns
 from tests.kit.living_dns import LivingCluster, living_cluster
+from tests.kit.other_tools import (
+    HAIRPIN,
+    OUROBOROS,
+    with_hairpin_lines,
+    with_ouroboros_block,
+    without_hairpin_lines,
+    without_ouroboros_block,
+)
 from tests.kit.polling import poll_until
 from tests.kit.ports import free_port
-from tests.kit.programs import program
 from tests.kit.serve_process import serving
 from tests.peers.test_install_apiserver import Scene, kubeadm
 
@@ -51,41 +53,6 @@ class Theirs:
     """What its cleanup, or the guide's edit, leaves."""
 
 
-def with_hairpin_lines(corefile: str, hosts: Sequence[str]) -> str:
-    """At the beginning of the server block, each line with a comment; the last newline goes."""
-    lines = without_hairpin_lines(corefile).strip().split("\n")
-    place = next(number for number, line in enumerate(lines) if line.strip().startswith(".:53 {"))
-    lines[place + 1 : place + 1] = [
-        f"    rewrite name {one} {HAIRPIN} # Added by hairpin-proxy" for one in sorted(hosts)
-    ]
-    return "\n".join(lines)
-
-
-def without_hairpin_lines(corefile: str) -> str:
-    return "\n".join(one for one in corefile.split("\n") if not one.strip().endswith("# Added by hairpin-proxy"))
-
-
-def with_ouroboros_block(corefile: str, hosts: Sequence[str]) -> str:
-    """At the end of the server block, between two markers."""
-    lines = without_ouroboros_block(corefile).split("\n")
-    block = [BEGIN, *(f"    rewrite name {one} {OUROBOROS}" for one in sorted(hosts)), END]
-    place = lines.index("}")
-    return "\n".join([*lines[:place], *block, *lines[place:]])
-
-
-def without_ouroboros_block(corefile: str) -> str:
-    lines, inside, kept = corefile.split("\n"), False, []
-    for line in lines:
-        inside = inside or line == BEGIN
-        if not inside:
-            kept.append(line)
-        inside = inside and line != END
-    return "\n".join(kept)
-
-
-HAIRPIN: Final = "hairpin-proxy.hairpin-proxy.svc.cluster.local"
-OUROBOROS: Final = "ouroboros-proxy.ouroboros.svc.cluster.local."
-BEGIN, END = "    # === BEGIN ouroboros (do not edit by hand) ===", "    # === END ouroboros ==="
 TOOLS: Final = [
     pytest.param(Theirs(HAIRPIN, with_hairpin_lines, without_hairpin_lines), id="hairpin-proxy"),
     pytest.param(Theirs(OUROBOROS.rstrip("."), with_ouroboros_block, without_ouroboros_block), id="ouroboros"),
@@ -141,15 +108,15 @@ def settled(coredns: CoreDns, *wanted: str) -> None:
 
 
 @contextmanager
-def asked_without_a_pause(coredns: CoreDns) -> Iterator[list[str]]:
-    """Every answer for the host meanwhile, and every failure."""
+def asked_without_a_pause(coredns: CoreDns, name: str = HOST) -> Iterator[list[str]]:
+    """Every answer for this name meanwhile, and every failure."""
     seen: list[str] = []
     ended = threading.Event()
 
     def ask() -> None:
         while not ended.wait(0.005):
             try:
-                seen.extend(coredns.addresses(HOST) or ["no address"])
+                seen.extend(coredns.addresses(name) or ["no address"])
             except (dns.exception.DNSException, OSError) as error:
                 seen.append(type(error).__name__)
 
@@ -205,37 +172,3 @@ def test_an_uninstall_beside_theirs_gives_back_what_they_wrote(theirs: Theirs, s
         assert scene.run("uninstall").returncode == 0
         settled(coredns, BY_THEIRS, BY_UPSTREAM, BY_UPSTREAM)
     assert corefile(cluster) == before
-
-
-# The objects of hairpin-proxy's deploy.yml outside of its namespace.
-LEFT_BY_HAIRPIN: Final = [
-    ("clusterrole", "hairpin-proxy-controller-cr", ""),
-    ("clusterrolebinding", "hairpin-proxy-controller-crb", ""),
-    ("role", "hairpin-proxy-controller-r", "kube-system"),
-    ("rolebinding", "hairpin-proxy-controller-rb", "kube-system"),
-]
-
-
-def test_the_guide_deletes_every_object_of_hairpin_proxy(apiserver: ApiServer) -> None:
-    def kubectl(*words: str) -> str:
-        command = [program("kubectl"), f"--kubeconfig={apiserver.kubeconfig}", *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    kubectl("create", "namespace", "hairpin-proxy")
-    for kind, name, namespace in LEFT_BY_HAIRPIN:
-        where = [f"--namespace={namespace}"] if namespace else []
-        role = "clusterrole" if kind.startswith("cluster") else "role"
-        rights = ["--verb=get", "--resource=configmaps"] if kind == role else [f"--{role}=any", "--user=any"]
-        kubectl("create", kind, name, *where, *rights)
-    page = (DEPLOY / "migrating" / "hairpin-proxy.md").read_text(encoding="utf-8")
-    lines = [line for fence in find_fences(page) for line in fence.body.splitlines()]
-    commands = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("kubectl")]
-    deletions = [words for words in commands if "delete" in words]
-    assert len(deletions) == 3
-    for words in deletions:
-        kubectl(*words, "--wait=false")
-    left = kubectl("get", "roles,rolebindings,clusterroles,clusterrolebindings", "-A", "-o", "name")
-    assert [one for one in left.split() if "hairpin" in one] == []
-    assert "Terminating" in kubectl("get", "namespace", "hairpin-proxy", "--no-headers")
