@@ -7,11 +7,11 @@ tests/peers/test_migrating.py.
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,18 +19,15 @@ import pytest
 
 from tests.deploy.calls import Caller, account
 from tests.deploy.control_plane import PEERS, labelled, running_control_plane
-from tests.deploy.manifests import compose
+from tests.deploy.helm import template
+from tests.deploy.manifests import compose, name_of
+from tests.deploy.other_installations import TOOLS, Theirs
 from tests.deploy.played_guide import Controller, Played, PodsOfHooks, Shell, commands_of, left_of
 from tests.deploy.test_operate_rights import SLICE, ready_slice
 from tests.kit.apiserver import ApiServer
 from tests.kit.coredns import CoreDns, answering, running_coredns
 from tests.kit.living_dns import Data, LivingCluster, following, localize
-from tests.kit.other_tools import (
-    with_hairpin_lines,
-    with_ouroboros_block,
-    without_hairpin_lines,
-    without_ouroboros_block,
-)
+from tests.kit.other_tools import without_ouroboros_block
 from tests.kit.polling import poll_until
 from tests.kit.ports import free_port
 from tests.kit.recorded_cluster import PATHS, recorded_cluster
@@ -40,56 +37,12 @@ from tests.peers.test_migrating import asked_without_a_pause
 
 pytestmark = [pytest.mark.peer(*PEERS, "coredns", "helm"), pytest.mark.timeout(400)]
 
-HERE: Final = Path(__file__).parent / "migrating"
 HOST, FRESH, ELSEWHERE = "app.example.org", "fresh.example.org", "www.example.net"
 """The guide's host, which both steer, one that only ours knows, and a name that nobody steers."""
 MORE: Final = "more.example.org"
 """A host that comes to theirs and goes."""
 BY_DNSPROXY, BY_UPSTREAM = "192.0.2.1", "192.0.2.2"
 COREFILE: Final = f"{PATHS['ConfigMap'].format('kube-system')}/coredns"
-
-
-@dataclass(frozen=True)
-class Theirs:
-    """The other tool."""
-
-    page: str
-    install: str
-    proxy: str
-    """Its proxy's Service."""
-    controller: str
-    account: str
-    write: Callable[[str, Sequence[str]], str]
-    take_out: Callable[[str], str]
-    """What the guide's edit leaves."""
-
-
-TOOLS: Final = [
-    pytest.param(
-        Theirs(
-            page="hairpin-proxy.md",
-            install=f"kubectl apply -f {HERE / 'hairpin-proxy.yaml'}",
-            proxy="hairpin-proxy/hairpin-proxy",
-            controller="hairpin-proxy/hairpin-proxy-controller",
-            account="hairpin-proxy-controller-sa",
-            write=with_hairpin_lines,
-            take_out=without_hairpin_lines,
-        ),
-        id="hairpin-proxy",
-    ),
-    pytest.param(
-        Theirs(
-            page="ouroboros.md",
-            install=f"helm install ouroboros {HERE / 'ouroboros'} -n ouroboros --create-namespace",
-            proxy="ouroboros/ouroboros-proxy",
-            controller="ouroboros/ouroboros",
-            account="ouroboros",
-            write=with_ouroboros_block,
-            take_out=without_ouroboros_block,
-        ),
-        id="ouroboros",
-    ),
-]
 
 
 @pytest.fixture(scope="module")
@@ -248,3 +201,11 @@ def test_the_hook_of_ouroboros_leaves_our_stanza_as_it_is(control_plane: ApiServ
         assert text_of(server) == original
         assert shell.run("kubectl delete namespace ouroboros").returncode == 0
         assert left_of(shell, "ouroboros") == []
+
+
+@pytest.mark.parametrize("page", ["hairpin-proxy.md", "ouroboros.md"])
+def test_the_chart_has_the_objects_that_a_guide_names(page: str) -> None:
+    lines = [line for line in commands_of(page) if "-n switchback" in line]
+    named = {found[1] for line in lines for found in re.finditer(r"\bdeploy(?:ment)?/(\S+)", line)}
+    assert named == {"operate"}
+    assert {f"Deployment switchback/{one}" for one in named} <= {name_of(one) for one in template({})}

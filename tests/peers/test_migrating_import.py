@@ -16,9 +16,10 @@ from tests.kit.coredns import answering, running_coredns
 from tests.kit.living_dns import living_cluster
 from tests.kit.manifest_cluster import Manifest
 from tests.kit.other_tools import OUROBOROS, ouroboros_key
+from tests.kit.polling import poll_until
 from tests.kit.ports import free_port
 from tests.kit.serve_process import serving
-from tests.peers.test_install_apiserver import Scene, bare, k3s
+from tests.peers.test_install_apiserver import Scene, bare, cluster, k3s
 from tests.peers.test_migrating import (
     BY_DNSPROXY,
     BY_THEIRS,
@@ -28,8 +29,10 @@ from tests.peers.test_migrating import (
     asked_without_a_pause,
     settled,
 )
+from tests.peers.test_rewrites_apiserver import BY_UPSTREAM as TENANT_UPSTREAM
+from tests.peers.test_rewrites_apiserver import Tenant, tenant
 
-__all__ = ["apiserver"]
+__all__ = ["apiserver", "cluster", "tenant"]
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns"), pytest.mark.timeout(400)]
 
@@ -84,3 +87,36 @@ def test_our_zones_answer_at_once_and_neither_key_touches_the_other(scene: Scene
         assert removed.returncode == 0, removed.stderr
         settled(coredns, BY_THEIRS, BY_UPSTREAM, BY_UPSTREAM)
     assert bare(cluster.config_map("coredns-custom")) == before
+
+
+def test_in_a_tenant_theirs_keep_their_hosts_until_their_key_goes(tenant: Tenant) -> None:
+    cluster, app, fresh = tenant.cluster, tenant.host("app"), tenant.host("fresh")
+    spec = {"ports": [{"name": "https", "port": 443}], "selector": {"app": "theirs"}}
+    service = {"metadata": {"name": "ouroboros-proxy"}, "spec": spec}
+    made = cluster.server.request("POST", f"/api/v1/namespaces/{cluster.namespace}/services", service)
+    by_theirs = made["spec"]["clusterIP"]
+    key = ouroboros_key([app]).replace(".ouroboros.svc", f".{cluster.namespace}.svc")
+    cluster.patch("coredns-custom", {"data": {KEY: key}})
+    tenant.ingress("web", app, fresh)
+    tenant.wait_served(app, fresh)
+
+    def answer(*wanted: str) -> None:
+        def look() -> list[str]:
+            return [coredns.addresses(name)[-1] for name in (app, fresh)]
+
+        poll_until(lambda: look() == list(wanted), f"the answers {wanted}", seconds=60)
+
+    with tenant.coredns() as coredns:
+        answer(by_theirs, TENANT_UPSTREAM)
+        installed = tenant.run("install")
+        assert installed.returncode == 0, installed.stdout + installed.stderr
+        assert f"left out: {app}: rewrite (ouroboros.override in ConfigMap" in installed.stderr
+        answer(by_theirs, tenant.relay)
+        ours = tenant.key()
+        cluster.patch("coredns-custom", {"data": {KEY: None}})
+        assert tenant.key() == ours
+        answer(TENANT_UPSTREAM, tenant.relay)
+        # operate does that when it looks again.
+        assert tenant.run("install").returncode == 0
+        answer(tenant.relay, tenant.relay)
+        assert set(tenant.names()) == {app, fresh}
