@@ -153,6 +153,7 @@ def test_no_lookup_fails_on_the_way_and_each_leaves_the_others_lines(theirs: The
             # Their lines go.
             write(cluster, theirs.take_out(corefile(cluster)))
             settled(coredns, BY_DNSPROXY, BY_DNSPROXY, BY_UPSTREAM)
+            poll_until(lambda: BY_DNSPROXY in seen, "a lookup after the change", seconds=10)
         assert set(seen) == {BY_THEIRS, BY_DNSPROXY}
         removed = scene.run("uninstall")
         assert removed.returncode == 0, removed.stdout + removed.stderr
