@@ -12,6 +12,7 @@ from typing import Final
 import click
 import trio
 
+from sidecar.kubernetes.cluster import could_not_ask
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.one_shot import list_all
@@ -36,16 +37,14 @@ READ_SECONDS: Final = 60.0
 async def print_rules(settings: ClusterSettings, output: str) -> int:
     """Print the rules; the exit status. Raises StartError."""
     async with await open_client(settings) as client:
-        server = f"the API server at {client.cluster.server} ({client.cluster.origin})"
         try:
             with trio.fail_after(READ_SECONDS):
                 state = await read_state(client, settings)
         except ApiError as error:
-            raise StartError(f"{server} cannot be asked: {error}", status=ExitStatus.UNKNOWN) from None
+            raise StartError(could_not_ask(client.cluster, error), status=ExitStatus.UNKNOWN) from None
         except trio.TooSlowError:
-            raise StartError(
-                f"{server} did not answer completely within {READ_SECONDS:g} s", status=ExitStatus.UNKNOWN
-            ) from None
+            message = could_not_ask(client.cluster, f"not all answers came within {READ_SECONDS:g} s")
+            raise StartError(message, status=ExitStatus.UNKNOWN) from None
     plan = state.plan()
     ruleset = make_ruleset(plan.mappings, cluster=state.networks)
     _print(settings, state, plan, ruleset, output)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from sidecar.kubernetes.errors import Forbidden
+
 
 class ClusterConfigError(Exception):
     """The configuration of the cluster is unusable; the message names the file or variable, and the remedy."""
@@ -75,6 +77,8 @@ def could_not_ask(cluster: Cluster, cause: object) -> str:
     if not cluster.trust_env:
         return text
     # Only a kubeconfig has such a context; a pod has its account, and no kubectl.
+    if isinstance(cause, Forbidden):
+        return f"{text}; ask for this right, or choose another --context"
     return f"{text}; if kubectl cannot either, start the cluster, log in again, or choose another --context"
 
 

@@ -22,6 +22,7 @@ from dnsproxy.ip_mode.check.trial_plan import trial_targets, why_no_trial
 from sidecar.cli.logs import configure_logging
 from sidecar.cli.progress_line import ProgressLine
 from sidecar.cli.usage import BadUsage
+from sidecar.kubernetes.cluster import could_not_ask
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.errors import StartError
@@ -53,12 +54,13 @@ async def check(request: CheckRequest) -> int:
     line = ProgressLine()
     try:
         async with await load_client(kubeconfig=request.kubeconfig, context=request.context) as client:
-            cluster, every = await read_check(client, request, line.show)
-            line.clear()
-            if request.trial:
-                return await _try(client, cluster, every, request, line)
-    except ApiError as error:
-        raise StartError(f"the API server could not be asked: {error}", status=ExitStatus.UNKNOWN) from None
+            try:
+                cluster, every = await read_check(client, request, line.show)
+                line.clear()
+                if request.trial:
+                    return await _try(client, cluster, every, request, line)
+            except ApiError as error:
+                raise StartError(could_not_ask(client.cluster, error), status=ExitStatus.UNKNOWN) from None
     finally:
         line.clear()
     return _print(cluster, every, request, status_of(every))

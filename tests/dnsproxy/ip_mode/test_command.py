@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner, Result
 
 from dnsproxy.ip_mode.command import ip_mode
 from dnsproxy.ip_mode.options import MODES
 from sidecar.cli.usage import Group
+from tests.kit.ports import free_port
 
 group = Group("dnsproxy", context_settings={"auto_envvar_prefix": "DNSPROXY"})
 group.add_command(ip_mode)
@@ -81,3 +86,19 @@ def test_each_mode_needs_a_cluster_and_says_which_it_looked_for(mode: str) -> No
     result = run(f"--{mode}", "--kubeconfig", "/nonexistent", *services)
     assert result.exit_code != 0
     assert "/nonexistent" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("--apply",), ("--check", "app.example.org")], ids=" ".join)
+def test_a_cluster_that_does_not_answer_is_named_with_what_to_do(arguments: Sequence[str], tmp_path: Path) -> None:
+    url, file = f"http://127.0.0.1:{free_port()}", tmp_path / "config"
+    document = {
+        "current-context": "a",
+        "contexts": [{"name": "a", "context": {"cluster": "b", "user": "c"}}],
+        "clusters": [{"name": "b", "cluster": {"server": url}}],
+        "users": [{"name": "c", "user": {}}],
+    }
+    file.write_text(json.dumps(document), encoding="utf-8")
+    result = run("--kubeconfig", str(file), *arguments)
+    assert result.exit_code == 3
+    assert f"the API server at {url} ({file}, context a) could not be asked: " in result.stderr
+    assert result.stderr.endswith("log in again, or choose another --context\n")

@@ -20,6 +20,7 @@ import yaml
 from sidecar.kubernetes import config
 from sidecar.kubernetes.cluster import Cluster, ClusterConfigError, Tls, could_not_ask
 from sidecar.kubernetes.config import find_cluster, load_cluster
+from sidecar.kubernetes.errors import Forbidden
 from sidecar.values.errors import StartError
 from tests.kit.faulty_api import AUTHORITY
 from tests.sidecar.kubernetes.test_http import write_service_account
@@ -262,18 +263,21 @@ def test_a_missing_plugin_is_named_with_what_to_do(tmp_path: Path, changes: dict
 
 
 @pytest.mark.parametrize(
-    ("from_kubeconfig", "ending"),
+    ("cause", "from_kubeconfig", "ending"),
     [
-        (True, "refused; if kubectl cannot either, start the cluster, log in again, or choose another --context"),
-        (False, "refused"),
+        ("refused", True, "; if kubectl cannot either, start the cluster, log in again, or choose another --context"),
+        (Forbidden("403: no"), True, "; ask for this right, or choose another --context"),
+        ("refused", False, ""),
+        (Forbidden("403: no"), False, ""),
     ],
-    ids=["a kubeconfig", "a pod, which has no kubectl"],
+    ids=["a kubeconfig", "no right", "a pod, which has no kubectl", "a pod without a right"],
 )
-def test_a_server_that_does_not_answer_is_named_with_what_to_do(from_kubeconfig: bool, ending: str) -> None:
+def test_a_server_that_does_not_answer_is_named_with_what_to_do(
+    cause: object, from_kubeconfig: bool, ending: str
+) -> None:
     cluster = Cluster("https://192.0.2.1", "file", lambda: None, lambda: cluster, trust_env=from_kubeconfig)
-    assert (
-        could_not_ask(cluster, "refused") == f"the API server at https://192.0.2.1 (file) could not be asked: {ending}"
-    )
+    said = could_not_ask(cluster, cause)
+    assert said == f"the API server at https://192.0.2.1 (file) could not be asked: {cause}{ending}"
 
 
 BAD_FILES = {
