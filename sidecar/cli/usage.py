@@ -195,13 +195,20 @@ def _variable(param: click.Option, ctx: click.Context) -> str:
 
 
 def _fault(error: click.UsageError) -> str:
-    return "is required" if isinstance(error, click.MissingParameter) else error.message
+    return f"is required{_help_of(error)}" if isinstance(error, click.MissingParameter) else error.message
 
 
 def _line(error: click.UsageError) -> str:
     if isinstance(error, click.BadParameter) and error.param is not None and error.ctx is not None:
         return f"{_name(error.param, error.ctx)}: {_fault(error)}"
+    if not getattr(error, "possibilities", True):  # only an unknown flag or command has them, for a "Did you mean"
+        return f"{error.message.removesuffix('.')}{_help_of(error)}"
     return error.format_message()
+
+
+def _help_of(error: click.UsageError) -> str:
+    """Where the right words are, by the name that was typed."""
+    return f"; see {error.ctx.command_path} --help" if error.ctx else ""
 
 
 def _as_bad_usage(error: click.UsageError) -> BadUsage:

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from dnsproxy.ip_mode.command import ip_mode
 from dnsproxy.ip_mode.options import MODES
 from sidecar.cli.usage import Group
+from sidecar.kubernetes.errors import Forbidden
 from tests.kit.ports import free_port
 
 group = Group("dnsproxy", context_settings={"auto_envvar_prefix": "DNSPROXY"})
@@ -90,15 +91,32 @@ def test_each_mode_needs_a_cluster_and_says_which_it_looked_for(mode: str) -> No
 
 @pytest.mark.parametrize("arguments", [(), ("--apply",), ("--check", "app.example.org")], ids=" ".join)
 def test_a_cluster_that_does_not_answer_is_named_with_what_to_do(arguments: Sequence[str], tmp_path: Path) -> None:
-    url, file = f"http://127.0.0.1:{free_port()}", tmp_path / "config"
+    url = f"http://127.0.0.1:{free_port()}"
+    file = write_kubeconfig(tmp_path / "config", url)
+    result = run("--kubeconfig", str(file), *arguments)
+    assert result.exit_code == 3
+    assert f"the API server at {url} ({file}, context a) could not be asked: " in result.stderr
+    assert result.stderr.endswith("log in again, or choose another --context\n")
+
+
+def test_a_check_that_is_refused_half_way_names_the_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*_: object) -> None:
+        raise Forbidden("403: no")
+
+    monkeypatch.setattr("dnsproxy.ip_mode.check.command.read_check", refuse)
+    file = write_kubeconfig(tmp_path / "config", "http://192.0.2.1")
+    result = run("--kubeconfig", str(file), "--check", "app.example.org")
+    assert result.exit_code == 3
+    said = f"the API server at http://192.0.2.1 ({file}, context a) could not be asked: 403: no; ask for this right"
+    assert said in result.stderr
+
+
+def write_kubeconfig(path: Path, url: str) -> Path:
     document = {
         "current-context": "a",
         "contexts": [{"name": "a", "context": {"cluster": "b", "user": "c"}}],
         "clusters": [{"name": "b", "cluster": {"server": url}}],
         "users": [{"name": "c", "user": {}}],
     }
-    file.write_text(json.dumps(document), encoding="utf-8")
-    result = run("--kubeconfig", str(file), *arguments)
-    assert result.exit_code == 3
-    assert f"the API server at {url} ({file}, context a) could not be asked: " in result.stderr
-    assert result.stderr.endswith("log in again, or choose another --context\n")
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path

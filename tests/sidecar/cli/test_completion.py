@@ -124,6 +124,8 @@ def test_the_plugin_is_dnsproxy_under_the_name_that_was_typed(
     command = [program("kubectl"), "switchback", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == status, done.stderr
+    if words == ["nothing"]:
+        assert done.stderr == "Error: No such command 'nothing'; see kubectl switchback --help\n"
     if "--version" in words:
         assert done.stdout.startswith("kubectl switchback, version ")
     if "--help" in words:
