@@ -14,6 +14,7 @@ from typing import Any, Final
 import yaml
 
 from release.artefacts import ARCHITECTURES
+from release.zipapp import PYTHONS
 
 NAME: Final = "switchback"
 EXECUTABLE: Final = f"kubectl-{NAME}"
@@ -25,9 +26,12 @@ the cluster's own public hostnames. `kubectl switchback doctor HOST` finds out
 why, and prints the remedy; it only reads. The other commands show and change
 what Switchback does in the cluster.
 """
-_CAVEATS: Final = """\
-Needs Python 3.11 or newer as python3.
+_CAVEATS: Final = f"""\
+Needs Python {PYTHONS[0]} to {PYTHONS[-1]} as python3, and glibc. The first run
+unpacks it into ~/.shiv. kubectl completes its words by a link in the PATH:
+  ln -s "$(command -v {EXECUTABLE})" ~/.local/bin/kubectl_complete-{NAME}
 """
+"""krew shows them after each installation, and links one program only."""
 
 
 def pack_plugin(zipapp: bytes, licence: bytes, *, epoch: int) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dnsproxy.cli import COMPLETER
 from release.plugin import EXECUTABLE, NAME, format_plugin, pack_plugin
 from tests.kit.programs import program
 
@@ -54,6 +55,15 @@ def test_the_manifest_names_both_processors_and_one_archive() -> None:
         {"os": "linux", "arch": "arm64"},
     ]
     assert {(one["uri"], one["sha256"], one["bin"]) for one in spec["platforms"]} == {(URI, DIGEST, EXECUTABLE)}
+
+
+def test_the_caveats_say_what_krew_does_not_do() -> None:
+    caveats = yaml.safe_load(format_plugin("1.2.3", uri=URI, sha256=DIGEST))["spec"]["caveats"]
+    assert "Python 3.11 to 3.14 as python3" in caveats
+    # krew links one program; the guide has the same line.
+    link = f'ln -s "$(command -v {EXECUTABLE})" ~/.local/bin/{COMPLETER}'
+    assert f"\n  {link}\n" in caveats
+    assert f"\n{link}\n" in (Path(__file__).parents[2] / "docs/pages/standalone.md").read_text(encoding="utf-8")
 
 
 def test_the_archive_has_the_executable_and_the_licence() -> None:
