@@ -41,8 +41,9 @@ basic_peers() {
   peer helm "$HELM_VERSION" helm_program
   peer kubeconform "$KUBECONFORM_VERSION" module_program github.com/yannh/kubeconform ./cmd/kubeconform
   peer kube-score "$KUBE_SCORE_VERSION" module_program github.com/zegl/kube-score ./cmd/kube-score
-  # The judge of kubectl plugins' manifests
+  # The judge of kubectl plugins' manifests, and what installs them
   peer validate-krew-manifest "$KREW_VERSION" module_program sigs.k8s.io/krew ./cmd/validate-krew-manifest
+  peer krew "$KREW_VERSION" module_program sigs.k8s.io/krew ./cmd/krew
   # The linter of the workflows in .github
   peer actionlint "$ACTIONLINT_VERSION" module_program github.com/rhysd/actionlint ./cmd/actionlint
   peer prometheus-operator "$PROMETHEUS_OPERATOR_VERSION" module_folder \

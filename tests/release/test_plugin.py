@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import os
 import subprocess
 import tarfile
 from pathlib import Path
@@ -43,6 +45,48 @@ def test_krew_refuses_a_spoiled_one(before: str, after: str, tmp_path: Path) -> 
     text = format_plugin("1.2.3", uri=URI, sha256=DIGEST)
     assert before in text
     assert judged(text.replace(before, after), tmp_path).returncode != 0
+
+
+def installed(archive: bytes, sha256: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What krew says while it installs an archive into `folder`/krew by a manifest with this digest."""
+    manifest, file = folder / f"{NAME}.yaml", folder / "plugin.tar.gz"
+    manifest.write_text(format_plugin("1.2.3", uri=URI, sha256=sha256), encoding="utf-8")
+    file.write_bytes(archive)
+    command = [program("krew"), "install", f"--manifest={manifest}", f"--archive={file}"]
+    environment = {"HOME": str(folder), "KREW_ROOT": str(folder / "krew"), "KREW_NO_UPGRADE_CHECK": "1"}
+    environment["PATH"] = f"{folder / 'krew/bin'}:{os.defpath}"
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment, stdin=subprocess.DEVNULL, timeout=60
+    )
+
+
+@pytest.mark.peer("krew")
+def test_krew_installs_the_archive_as_a_program_with_the_name_that_kubectl_seeks(tmp_path: Path) -> None:
+    archive = pack_plugin(b"#!/bin/sh\necho played as $0\n", b"the licence", epoch=1_700_000_000)
+    done = installed(archive, hashlib.sha256(archive).hexdigest(), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"~/.local/bin/{COMPLETER}" in done.stderr  # the caveats
+    link = tmp_path / "krew/bin" / EXECUTABLE
+    assert subprocess.run([link], capture_output=True, text=True, check=True).stdout == f"played as {link}\n"
+    assert (link.resolve().parent / "LICENSE").read_text(encoding="utf-8") == "the licence"
+
+
+@pytest.mark.peer("krew")
+@pytest.mark.parametrize(
+    ("archive", "sha256", "reason"),
+    [
+        (pack_plugin(ZIPAPP, b"", epoch=1), DIGEST, "checksum does not match"),
+        (ZIPAPP, hashlib.sha256(ZIPAPP).hexdigest(), "mime type"),
+    ],
+    ids=["another digest", "no archive"],
+)
+def test_krew_installs_nothing_that_the_manifest_does_not_describe(
+    archive: bytes, sha256: str, reason: str, tmp_path: Path
+) -> None:
+    done = installed(archive, sha256, tmp_path)
+    assert done.returncode != 0
+    assert reason in done.stderr
+    assert not (tmp_path / "krew/bin" / EXECUTABLE).exists()
 
 
 def test_the_manifest_names_both_processors_and_one_archive() -> None:
