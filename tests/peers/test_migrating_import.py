@@ -79,6 +79,7 @@ def test_our_zones_answer_at_once_and_neither_key_touches_the_other(scene: Scene
             assert cluster.data("coredns-custom") == {"people.override": "log\n", KEY: more, "switchback.server": ours}
             cluster.patch("coredns-custom", {"data": {KEY: None}})
             settled(coredns, BY_DNSPROXY, BY_DNSPROXY, BY_UPSTREAM)
+            poll_until(lambda: BY_DNSPROXY in seen, "a lookup after the change", seconds=10)
         assert set(seen) == {BY_THEIRS, BY_DNSPROXY}
         assert cluster.data("coredns-custom") == {"people.override": "log\n", "switchback.server": ours}
         # The same again with theirs still there.
