@@ -57,6 +57,8 @@ class Type(IntEnum):
     """The query types that the server handles (IANA DNS parameters)."""
 
     A = 1
+    NS = 2
+    CNAME = 5
     SOA = 6
     HINFO = 13
     TXT = 16
@@ -64,6 +66,7 @@ class Type(IntEnum):
     OPT = 41
     SVCB = 64
     HTTPS = 65
+    TSIG = 250
     IXFR = 251
     AXFR = 252
     ANY = 255
@@ -78,6 +81,7 @@ class Rcode(IntEnum):
     NXDOMAIN = 3
     NOTIMP = 4
     REFUSED = 5
+    NOTAUTH = 9
     BADVERS = 16
 
 

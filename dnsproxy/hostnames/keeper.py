@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator, Iterable
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import trio
 
-from dnsproxy.answers.table import HostTable
+from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.answers.table_writer import TableWriter
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Verdict
 from sidecar.loop.slices import in_slices
 
 _GATHER: Final = 0.01
@@ -26,6 +27,19 @@ _REST: Final = 10
 
 _WARNINGS: Final = 20
 """Names that another namespace waits for, logged one by one of a swap."""
+
+
+class TableObserver(Protocol):
+    """Told of every table and of what it was made of: a table has exactly what was judged before it."""
+
+    def judged(self, host: Host, verdict: Verdict) -> None:
+        """A row for the next table; one without addresses leaves it."""
+
+    def begin_whole(self) -> None:
+        """What is judged from now on until the next table is all that it has."""
+
+    def published(self, table: HostTable) -> None:
+        """The next table."""
 
 
 class TableKeeper:
@@ -38,6 +52,9 @@ class TableKeeper:
         self.names = 0
         self.swapped_time: float | None = None
         """When the table was last swapped, in seconds since the epoch; None before the first swap."""
+        self.observers: list[TableObserver] = []
+        self._retelling = False
+        self._made_for = ttl, registry.denied
         self._writer = TableWriter(ttl=ttl, never=registry.denied)
         self._publish = publish
         self._unsynced = dict.fromkeys(sources)
@@ -54,6 +71,11 @@ class TableKeeper:
 
     def wake(self) -> None:
         """Schedule a swap: hostnames in the registry were touched."""
+        self._changed.set()
+
+    def retell(self) -> None:
+        """Judge every name again for the observers, which then know all of them."""
+        self._retelling = True
         self._changed.set()
 
     def forward(self, unready: frozenset[str]) -> None:
@@ -85,10 +107,18 @@ class TableKeeper:
         """Bring the table up to date with the registry. Returns the processor time that opening it took, in seconds."""
         reported, self._unpublished = self._unpublished, set()
         begun = time.thread_time()
+        self.registry.begin()
+        self._renew_writer()
         self._writer.open()
         took = time.thread_time() - begun
+        if self._retelling:
+            self._retelling = False
+            self.registry.touch(self.registry.store.names())
+            for observer in self.observers:
+                observer.begin_whole()
         changed = await in_slices(self._take_in())
         self._writer.close(self.registry.closed)
+        self._writer.forward(self.registry.targets.unready)
         self._show(self._writer.publish())
         for source in reported:
             self._unsynced.pop(source, None)
@@ -102,16 +132,28 @@ class TableKeeper:
             self._log.info("table swapped", names=self.names, changed=changed, waiting_for=list(self._unsynced))
         return took
 
+    def _renew_writer(self) -> None:
+        """Write every row again if a primary now has another TTL or other denied names."""
+        wanted = self.registry.ttl or self._made_for[0], self.registry.denied
+        if wanted != self._made_for:
+            self._made_for = wanted
+            self._writer = TableWriter(ttl=wanted[0], never=wanted[1])
+            self.registry.touch(self.registry.store.names())
+
     def _show(self, table: HostTable) -> None:
         self._publish(table)
+        for observer in self.observers:
+            observer.published(table)
         self.names = len(table)
         self.swapped_time = time.time()
 
     def _take_in(self) -> Generator[None, None, int]:
         """Judge and write every touched name, one step per name. Returns their number."""
         changed = 0
-        for host in self.registry.changes(self._now()):
+        for host, verdict in self.registry.judgements(self._now()):
             self._writer.put(host)
+            for observer in self.observers:
+                observer.judged(host, verdict)
             changed += 1
             yield
         return changed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from dnsproxy.answers.table import Host
 from dnsproxy.dns.names import Reach
@@ -24,6 +25,13 @@ from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Verdict, judge
 from dnsproxy.hostnames.wildcard_bar import is_barred, names_below
 from dnsproxy.hostnames.wildcards import reaches
+
+
+class Judgement(NamedTuple):
+    """A row of the table, and the verdict behind it."""
+
+    host: Host
+    verdict: Verdict
 
 
 class Registry:
@@ -163,7 +171,19 @@ class Registry:
         """Note that the claims to these hostnames have changed in the store; constant time for any number."""
         self._touched.append(hostnames)
 
+    @property
+    def ttl(self) -> int | None:
+        """Seconds for all answers, if a primary decides about them."""
+        return None
+
+    def begin(self) -> None:
+        """Prepare for the judgements of the next table."""
+
     def changes(self, now: float = 0.0) -> Iterator[Host]:
+        """The rows of judgements()."""
+        return (judgement.host for judgement in self.judgements(now))
+
+    def judgements(self, now: float = 0.0) -> Iterator[Judgement]:
         """The new row of each hostname touched since the last call; a row without addresses leaves the table.
 
         `now` in seconds since the epoch, from a clock that never jumps: names whose hold is over are touched too.
@@ -182,7 +202,7 @@ class Registry:
                     self.outcomes.note((hostname, reach), verdict)
                     if reach is not Reach.NAME and verdict.owner is None:
                         lost.add(hostname)
-                    yield self._row(hostname, reach, verdict)
+                    yield Judgement(self._row(hostname, reach, verdict), verdict)
 
     def _row(self, hostname: str, reach: Reach, verdict: Verdict) -> Host:
         """A row keeps its addresses while their Service is not ready: the table forwards it by the Service."""
