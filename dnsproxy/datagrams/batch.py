@@ -25,6 +25,8 @@ _DONTWAIT = int(socket.MSG_DONTWAIT)
 _SLOT = MESSAGE + 64  # not a power of two: the starts of all slots would share a few cache lines
 # struct sockaddr_in and sockaddr_in6 start alike: family, port, and then the address.
 _PORT_START, _PORT_END = 2, 4
+_IPV4, _IPV6 = 4, 16
+_IPV6_START = 8  # behind the port and the flow label
 
 
 class BatchPort:
@@ -202,3 +204,10 @@ class BatchPort:
     def source_port(self, sender: Sender) -> int:
         """See DatagramPort."""
         return int.from_bytes(sender[0][_PORT_START:_PORT_END], "big")
+
+    def host(self, sender: Sender) -> str:
+        """See DatagramPort."""
+        name: bytes = sender[0]
+        if len(name) == NAME_SIZES[socket.AF_INET]:
+            return socket.inet_ntop(socket.AF_INET, name[_PORT_END : _PORT_END + _IPV4])
+        return socket.inet_ntop(socket.AF_INET6, name[_IPV6_START : _IPV6_START + _IPV6])

@@ -77,6 +77,9 @@ class DatagramPort(Protocol):
     def source_port(self, sender: Sender) -> int:
         """The UDP source port of a datagram."""
 
+    def host(self, sender: Sender) -> str:
+        """The address of a datagram's sender, without its scope."""
+
 
 def ignore_path_mtu(sock: socket.socket) -> None:
     """Ignore ICMP messages about packet sizes: attackers forge them, because fragments can be poisoned (RFC 9715)."""

@@ -18,6 +18,7 @@ from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, parse_trust
 from dnsproxy.hostnames.rights import Annotations, parse_network
 from dnsproxy.hostnames.targets import parse_target
+from dnsproxy.serve.rpz_options import parse_source, rpz_options
 from dnsproxy.sources.static_names import parse_host_flag
 from sidecar.cli.options import (
     CheckedType,
@@ -42,6 +43,8 @@ Examples:
   dnsproxy serve --hosts-file ./hosts --listen 0.0.0.0:1053 --listen [::]:1053
   dnsproxy serve --source ingress --target 10.96.7.7 --upstream tls://192.0.2.53#dns.example.org
   dnsproxy serve --hosts-file /etc/hosts --listen systemd    (ExecStart= of a unit with a .socket)
+  dnsproxy serve --hosts-file ./hosts --rpz rpz.example.org --rpz-allow 192.0.2.0/24 --rpz-notify 192.0.2.53
+  dnsproxy serve --source rpz:rpz.example.org@192.0.2.1:1053 --listen 127.0.0.1:2053
   dig @127.0.0.1 -p 1053 app.example.org
 """
 
@@ -125,10 +128,12 @@ TARGET = CheckedType("target", split_target)
 )
 @click.option(
     "--source",
-    type=click.Choice(["ingress", "gateway", "service"]),
+    type=CheckedType("source", parse_source),
+    metavar="ingress|gateway|service|rpz:ZONE@HOST:PORT",
     multiple=True,
     help="What to watch in a cluster for hostnames; gateway: the Gateway API's Gateways, ListenerSets and routes; "
-    "service: Services with the annotation switchback.dev/hostname.",
+    "service: Services with the annotation switchback.dev/hostname; rpz: the table of another dnsproxy (--rpz), of "
+    "several the first that answers.",
 )
 @kubeconfig_options()
 @click.option("--ingress-class", metavar="NAME", multiple=True, help="Take only Ingresses of this class.")
@@ -238,6 +243,7 @@ TARGET = CheckedType("target", split_target)
     help="Never answer names below it, nor below those that --upstream-configmap and --resolv-conf tell.  [default if "
     "nothing tells one: cluster.local and cozy.local]",
 )
+@rpz_options
 @click.option("--ttl", type=click.IntRange(*_TTL), metavar="SECONDS", default=5, help="Seconds an answer may be kept.")
 @click.option(
     "--lameduck",

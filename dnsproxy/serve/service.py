@@ -26,6 +26,7 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.public_suffixes import load_public_suffixes
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.primary.primary import Primary
 from dnsproxy.serve.descriptor_shares import Shares
 from dnsproxy.serve.guarded_domains import GuardedDomains
 from dnsproxy.serve.ownership_watch import OwnershipWatch
@@ -101,6 +102,7 @@ class Service:
             self.cluster = ClusterSources(
                 settings.cluster, self.keeper, on_claims=self._note_claims, on_synced=self._note_synced
             )
+        self.primary = self._make_primary()
         self._guarded = GuardedDomains(self.keeper, search=settings.guards.search, domains=settings.domains)
         self.upstreams = self._make_upstreams()
         self.report = SelfReport(
@@ -145,6 +147,8 @@ class Service:
                 listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
                 nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
                 nursery.start_soon(self.keeper.run)
+                if self.primary is not None:
+                    nursery.start_soon(self.primary.run)
                 nursery.start_soon(self._log_when_synced)
                 nursery.start_soon(self._static.follow, self.reloads)
                 if cluster is not None and self.upstreams is not None:
@@ -162,6 +166,18 @@ class Service:
                     nursery.start_soon(self._follow_search, settings.search_conf)
                 nursery.start_soon(self.report.serve, port)
                 task_status.started(Bound(listening, port.endpoint))
+
+    def _make_primary(self) -> Primary | None:
+        settings = self.settings
+        if settings.rpz is None:
+            return None
+        primary = Primary(settings.rpz, self.keeper, ttl=settings.ttl, is_synced=self._is_whole)
+        self.server.zones = primary.server
+        return primary
+
+    def _is_whole(self) -> bool:
+        """Whether the table has all names: of its sources, or of a snapshot."""
+        return not self.keeper.waiting_for or self.report.snapshot.restored is not None
 
     def _make_upstreams(self) -> UpstreamWatch | None:
         settings = self.settings

@@ -22,6 +22,9 @@ from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.rights import Annotations, Rights
 from dnsproxy.hostnames.targets import AUTO, Targets
+from dnsproxy.primary.settings import RpzSettings
+from dnsproxy.replica.settings import ReplicaSettings
+from dnsproxy.serve.rpz_options import make_replica_settings, make_rpz_settings, read_keys
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from dnsproxy.sources.static_names import join_flags
 from sidecar.sockets.inherited import SYSTEMD
@@ -65,6 +68,10 @@ class ServeSettings:
     """The file that the search domains were read from, which is followed; None if no cluster is watched."""
     upstream_configmaps: UpstreamConfigMaps | None = None
     """The ConfigMaps with the upstreams; None if none is named, or --upstream was given."""
+    rpz: RpzSettings | None = None
+    """None: the table is no zone."""
+    replica: ReplicaSettings | None = None
+    """None: the table is made here."""
     lameduck: float = 5.0
     """Seconds after the first signal in which queries are answered as before, while /readyz answers 503."""
     drain: float = 5.0
@@ -98,6 +105,10 @@ class UpstreamConfigMaps:
 def make_settings(**values: Any) -> ServeSettings:
     """Settings from the values by the flags' names. Raises StartError."""
     resolv_conf: Path = values["resolv_conf"]
+    keys = read_keys(values["rpz_key"])
+    replica = make_replica_settings(values, keys)
+    if replica is not None:
+        values["source"] = ()
     _refuse_without_target(values)
     domains = ClusterDomains(values["cluster_domain"], _cluster_domains(resolv_conf))
     settings = ServeSettings(
@@ -137,6 +148,8 @@ def make_settings(**values: Any) -> ServeSettings:
         search_conf=resolv_conf if values["source"] else None,
         upstream_configmaps=None if values["upstream"] else _upstream_configmaps(values),
         snapshot=values["snapshot"],
+        rpz=make_rpz_settings(values, keys),
+        replica=replica,
         lameduck=values["lameduck"],
         drain=values["drain"],
     )

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
+from typing import Protocol
 
 import structlog
 import trio
 
 from dnsproxy.answers.counters import Counters
-from dnsproxy.answers.decide import Answer, Drop, Forward, Refuse, decide, refuse, server_failure
+from dnsproxy.answers.decide import Answer, Drop, Forward, Outcome, Refuse, decide, refuse, server_failure
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.answers.table import HostTable
 from dnsproxy.datagrams.port import ID, DatagramPort
@@ -23,7 +24,7 @@ from dnsproxy.dns.wire import Query, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.server.stale import STALE, is_stale
-from dnsproxy.server.stream_connection import StreamLimits
+from dnsproxy.server.stream_connection import StreamLimits, Transfer
 from dnsproxy.server.stream_server import StreamServer
 from sidecar.loop.poller import Poller
 
@@ -37,6 +38,16 @@ _POLLED = 4  # upstream sockets, one batch each, before the other tasks get thei
 _REFLECTORS = frozenset({0, 7, 9, 13, 17, 19, 37})
 
 
+class ZoneService(Protocol):
+    """Answers queries about zones that the table does not have."""
+
+    def concerns(self, message: bytes, outcome: Outcome) -> Query | None:
+        """The query, if it is for such a zone; None if the table's outcome stands."""
+
+    def answer(self, query: Query, *, client: str, stream: bool) -> bytes | Transfer:
+        """What to send in place of it; a transfer over TCP only."""
+
+
 class DnsServer:
     """Answers from `table`, which may be replaced at any time, and forwards all other queries."""
 
@@ -46,6 +57,8 @@ class DnsServer:
         self._probe_row = probe.ROW
         self.counters = Counters()
         self.forwarder: Forwarder | None = None
+        self.zones: ZoneService | None = None
+        """Asked before a query is forwarded or refused."""
         self._forwarding = forwarding
         self._limits = limits or StreamLimits()
         self._streams = StreamServer(self, counters=self.counters, limits=self._limits)
@@ -167,6 +180,10 @@ class DnsServer:
         self, message: bytes, position: int, port: DatagramPort, forwarder: Forwarder, *, stale: bool
     ) -> bytes | None:
         outcome = decide(message, self.table, stream=False, probe_row=self._probe_row)
+        if self.zones is not None and not isinstance(outcome, Answer):
+            query = self.zones.concerns(message, outcome)
+            if query is not None:
+                return self._answer_zone(self.zones, query, client=port.host(port.sender(position)))
         if isinstance(outcome, Forward):
             if stale:
                 self.counters.forward_stale += 1
@@ -177,7 +194,7 @@ class DnsServer:
             return None
         return self._count(outcome)
 
-    def respond_stream(self, message: bytes) -> bytes | Forward | None:
+    def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | Transfer | None:
         """See StreamService."""
         self.counters.requests_tcp += 1
         body = self._answer_quickly([message[ID:]])[0][0]
@@ -186,6 +203,12 @@ class DnsServer:
             return message[:ID] + body
         try:
             outcome = decide(message, self.table, stream=True, keepalive=self._limits.idle, probe_row=self._probe_row)
+            if self.zones is not None and not isinstance(outcome, Answer):
+                query = self.zones.concerns(message, outcome)
+                if query is not None:
+                    reply = self.zones.answer(query, client=client, stream=True)
+                    self.counters.own_by_rcode[rcode_of(reply) if isinstance(reply, bytes) else Rcode.NOERROR] += 1
+                    return reply
         except Exception:  # noqa: BLE001  # as for a datagram
             return self._fail(message)
         return outcome if isinstance(outcome, Forward) else self._count(outcome)
@@ -195,6 +218,13 @@ class DnsServer:
         if self.forwarder is None:
             return refuse(forward.query, Rcode.SERVFAIL).message
         return await self.forwarder.streams.forward(forward, client=client)
+
+    def _answer_zone(self, zones: ZoneService, query: Query, *, client: str) -> bytes | None:
+        reply = zones.answer(query, client=client, stream=False)
+        if not isinstance(reply, bytes):
+            return None
+        self.counters.own_by_rcode[rcode_of(reply)] += 1
+        return reply
 
     def _count(self, outcome: Answer | Refuse | Drop) -> bytes | None:
         """The octets to send for an outcome that needs no upstream."""

@@ -9,6 +9,7 @@ tests/dnsproxy/server/test_stream_server.py.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, NamedTuple, Protocol
@@ -21,17 +22,29 @@ from sidecar.loop.slices import SLICE
 
 TURNS: Final = 16
 """Connections that work in one turn of the loop; together they occupy it for one slice."""
+TRANSFERS: Final = 4
+"""Transfers that make a message in one turn of the loop."""
 _CHUNK: Final = 16 << 10
 """Octets received in one call: some hundred queries."""
 _JOINED: Final = 16 << 10
 """Replies are sent when they have this many octets: a slow client must accept them within limits.send."""
 
 
+class Transfer(Protocol):
+    """An answer of many messages (RFC 5936)."""
+
+    def messages(self) -> AsyncGenerator[bytes, None]:
+        """The messages, in order; each is made when the one before it was sent."""
+
+    def finish(self) -> None:
+        """Note that the client accepted all of them."""
+
+
 class StreamService(Protocol):
     """Answers the messages of connections."""
 
-    def respond_stream(self, message: bytes) -> bytes | Forward | None:
-        """The reply, or the query to forward, or None if the connection must be closed."""
+    def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | Transfer | None:
+        """The reply, or the query to forward, or a transfer, or None if the connection must be closed."""
 
     async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
         """The reply to a forwarded query, in bounded time; `client` is the address of the client."""
@@ -59,14 +72,17 @@ class _Turn(NamedTuple):
 
     frames: bytes
     """Replies to send."""
-    waiting: Forward | None = None
-    """A query to forward for which no slot was free."""
+    waiting: Forward | Transfer | None = None
+    """A query to forward, or a transfer, for which no slot was free."""
     garbage: bool = False
     """Whether it received octets that are not DNS."""
 
 
 class StreamConnection:
-    """Serves one connection. `turns` is one semaphore of TURNS for all connections: its holders may work."""
+    """Serves one connection. `turns` is one semaphore of TURNS for all connections: its holders may work.
+
+    `transfers` is another one, of TRANSFERS: its holders make a message of a transfer.
+    """
 
     def __init__(
         self,
@@ -76,12 +92,14 @@ class StreamConnection:
         client: str,
         limits: StreamLimits,
         turns: trio.Semaphore,
+        transfers: trio.Semaphore,
     ) -> None:
         self._stream = stream
         self._service = service
         self.client = client
         self._limits = limits
         self._turns = turns
+        self._transfers = transfers
         self._received = bytearray()
         self._sending = trio.Lock()
         self._slots = trio.Semaphore(limits.pipelined)
@@ -113,7 +131,7 @@ class StreamConnection:
                     break
                 if turn.waiting is not None:
                     await self._slots.acquire()
-                    nursery.start_soon(self._forward, turn.waiting, nursery.cancel_scope)
+                    self._start(turn.waiting, nursery)
         if not nursery.cancel_scope.cancel_called and not self._giving_way:
             await self._finish()
 
@@ -133,7 +151,7 @@ class StreamConnection:
         size = 0
         end = perf_counter() + SLICE / TURNS
         while size < _JOINED and stream_frames.is_whole(self._received):
-            outcome = self._service.respond_stream(stream_frames.take_message(self._received))
+            outcome = self._service.respond_stream(stream_frames.take_message(self._received), client=self.client)
             if outcome is None:
                 return _Turn(b"".join(frames), garbage=True)
             if isinstance(outcome, bytes):
@@ -141,12 +159,18 @@ class StreamConnection:
                 size += len(frames[-1])
             elif self._slots.value:
                 self._slots.acquire_nowait()
-                nursery.start_soon(self._forward, outcome, nursery.cancel_scope)
+                self._start(outcome, nursery)
             else:
                 return _Turn(b"".join(frames), waiting=outcome)
             if perf_counter() >= end:
                 break
         return _Turn(b"".join(frames))
+
+    def _start(self, waiting: Forward | Transfer, nursery: trio.Nursery) -> None:
+        if isinstance(waiting, Forward):
+            nursery.start_soon(self._forward, waiting, nursery.cancel_scope)
+        else:
+            nursery.start_soon(self._transfer, waiting, nursery.cancel_scope)
 
     async def _forward(self, forward: Forward, connection: trio.CancelScope) -> None:
         try:
@@ -154,6 +178,26 @@ class StreamConnection:
             await self._send(stream_frames.format_message(reply), connection)
         finally:
             self._slots.release()
+        self._begin_idle()
+
+    async def _transfer(self, transfer: Transfer, connection: trio.CancelScope) -> None:
+        """Send one message after another, each with the deadline of a reply: a client that reads nothing is cut off."""
+        try:
+            async with contextlib.aclosing(transfer.messages()) as messages:
+                while True:
+                    # As in run(): few transfers make a message in one turn of the loop.
+                    async with self._transfers:
+                        message = await anext(messages, None)
+                    if message is None:
+                        break
+                    await self._send(stream_frames.format_message(message), connection)
+            if not connection.cancel_called:
+                transfer.finish()
+        finally:
+            self._slots.release()
+        self._begin_idle()
+
+    def _begin_idle(self) -> None:
         now = trio.current_time()
         self._idle.deadline = now + self._limits.idle
         self._waiting_since = None if self._waiting_since is None else now

@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from dnsproxy.answers.counters import Counters
-from dnsproxy.server.stream_connection import TURNS, StreamConnection, StreamLimits, StreamService
+from dnsproxy.server.stream_connection import TRANSFERS, TURNS, StreamConnection, StreamLimits, StreamService
 from sidecar.sockets.accepting import accept_connections
 
 
@@ -29,6 +29,7 @@ class StreamServer:
         self._clients: Counter[str] = Counter()
         self._connections: set[StreamConnection] = set()
         self._turns = trio.Semaphore(TURNS)
+        self._transfers = trio.Semaphore(TRANSFERS)
         self._stopping = False
         self._emptied = trio.Event()
         self._log = structlog.get_logger("dnsproxy.tcp")
@@ -48,7 +49,9 @@ class StreamServer:
             return
         self._clients[client] += 1
         self._counters.tcp_connections += 1
-        connection = StreamConnection(stream, self._service, client=client, limits=self._limits, turns=self._turns)
+        connection = StreamConnection(
+            stream, self._service, client=client, limits=self._limits, turns=self._turns, transfers=self._transfers
+        )
         self._connections.add(connection)
         try:
             await connection.run()

@@ -56,6 +56,10 @@ class SinglePort:
     def flush(self) -> None:
         """See DatagramPort; posted replies have left already."""
 
+    def host(self, sender: Sender) -> str:
+        """See DatagramPort."""
+        return str(sender[0][0])
+
     def source_port(self, sender: Sender) -> int:
         """See DatagramPort."""
         return int(sender[0][1])

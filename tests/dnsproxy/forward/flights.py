@@ -46,6 +46,10 @@ class NotedPort:
     def flush(self) -> None:
         self.flushed += 1
 
+    def host(self, sender: Sender) -> str:
+        del sender
+        return "192.0.2.1"
+
     def source_port(self, sender: Sender) -> int:
         return int(sender[0][1])
 

@@ -48,7 +48,7 @@ class Service:
         self.forwarding = 0
         self.clients: set[str] = set()
 
-    def respond_stream(self, message: bytes) -> bytes | Forward | None:
+    def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | None:  # noqa: ARG002
         if message.startswith(b"later"):
             self.gates.setdefault(message, trio.Event())
             return Forward(Query(message, b"", 1, 1, 12, None), shields=False)
@@ -181,9 +181,9 @@ async def test_of_flooding_connections_only_a_few_work_before_others_have_their_
         answered_in: Counter[int] = Counter()
         respond = world.service.respond_stream
 
-        def respond_and_note(message: bytes) -> bytes | Forward | None:
+        def respond_and_note(message: bytes, *, client: str) -> bytes | Forward | None:
             answered_in[turns] += 1
-            return respond(message)
+            return respond(message, client=client)
 
         monkeypatch.setattr(world.service, "respond_stream", respond_and_note)
         streams = [await world.connect() for _ in range(5)]

@@ -1,0 +1,123 @@
+"""The feeder: makes each published table of the keeper the next version of the zones.
+
+The law: a version has exactly the rows of one table that was published. Tables that come while one is made into a
+version become one version together. Without the right to a serial nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn, Protocol
+
+import structlog
+import trio
+
+from dnsproxy.answers.table import Host, HostTable
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Verdict
+from dnsproxy.primary.published_zones import PublishedZones
+from dnsproxy.zone.building import Batch, BatchWriter
+from dnsproxy.zone.policy import Inexpressible
+from dnsproxy.zone.rows import FORMAT, Control
+from sidecar.loop.slices import in_slices
+
+
+class Serials(Protocol):
+    """Where the serials of new versions come from."""
+
+    def may_publish(self) -> bool:
+        """Whether this process may make versions of its own now."""
+
+    async def next(self, after: int) -> int:
+        """The serial after another one, kept so that no later process gives it again; 0: before the first."""
+
+
+class ZoneFeeder:
+    """A TableObserver of the keeper whose registry it is. `is_synced`: whether the tables are whole yet."""
+
+    def __init__(
+        self,
+        published: PublishedZones,
+        registry: Registry,
+        *,
+        ttl: int,
+        serials: Serials,
+        is_synced: Callable[[], bool],
+    ) -> None:
+        self._published = published
+        self._registry = registry
+        self._ttl = ttl
+        self._serials = serials
+        self._is_synced = is_synced
+        self._writer = BatchWriter(published.zones.name)
+        self._sealed: Batch | None = None
+        self._wake = trio.Event()
+        self._shown = Inexpressible()
+        self._log = structlog.get_logger("dnsproxy.rpz")
+
+    def judged(self, host: Host, verdict: Verdict) -> None:
+        """See TableObserver."""
+        self._writer.judged(host, verdict)
+
+    def begin_whole(self) -> None:
+        """See TableObserver."""
+        self._writer.begin_whole()
+
+    def published(self, table: HostTable) -> None:
+        """See TableObserver."""
+        batch = self._writer.seal(table, self._control())
+        if self._sealed is None:
+            self._sealed = batch
+        else:
+            self._sealed.merge(batch)
+        self._wake.set()
+
+    def wake(self) -> None:
+        """Look again whether there is something to publish."""
+        self._wake.set()
+
+    async def run(self) -> NoReturn:
+        """Publish until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake = trio.Event()
+            # Before the first lists are whole, a version would take names away from the secondaries.
+            if self._sealed is not None and self._is_synced() and self._serials.may_publish():
+                batch, self._sealed = self._sealed, None
+                await self._publish(batch)
+
+    async def _publish(self, batch: Batch) -> None:
+        published = self._published
+        zones = published.zones
+        async with published.changing:
+            await in_slices(zones.apply(batch))
+            if zones.is_changed:
+                serial = await self._serials.next(zones.serial)
+                zones.commit(serial)
+                published.tell()
+                self._log.info("zones published", serial=serial, names=len(zones.table))
+        self._report(zones.inexpressible)
+
+    def _report(self, found: Inexpressible) -> None:
+        if found != self._shown and (found.one_label or found.too_long):
+            self._log.warning(
+                "names that a policy zone cannot say",
+                wildcards_of_one_label=found.one_label,
+                too_long=found.too_long,
+                hint="--rpz-wildcards widen publishes wildcards of one label for any number of labels",
+            )
+        self._shown = found
+
+    def _control(self) -> Control:
+        registry = self._registry
+        targets = registry.targets
+        return Control(
+            FORMAT,
+            registry.ttl or self._ttl,
+            tuple(sorted(targets.unready)),
+            tuple(registry.closed),
+            tuple(registry.denied),
+            targets.default,
+            dict(targets.by_class),
+            dict(targets.steered),
+        )

@@ -1,0 +1,98 @@
+"""The serials of a primary that is alone: from the clock, or from a file that has the highest one that may be in use.
+
+The law: no serial is given twice, and none that is older than one before, also not after a crash: the file has a number
+that no serial has passed, and is written before one passes it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import structlog
+import trio
+
+from dnsproxy.zone.serials import MODULUS, following, is_newer, newest
+from sidecar.files.replace import replace_file
+
+BLOCK: Final = 1 << 12
+"""Serials that one write reserves."""
+_DIGITS: Final = 10
+
+
+def clock_serial(now: float) -> int:
+    """The serial of a time, in seconds since the epoch: the usual choice (BIND's serial-update-method unixtime)."""
+    return int(now) % MODULUS or 1
+
+
+class ClockSerials:
+    """Starts at the time of day. A clock that went back, or more than one change a second, may repeat serials."""
+
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+
+    def may_publish(self) -> bool:
+        """See Serials."""
+        return True
+
+    async def next(self, after: int) -> int:
+        """See Serials."""
+        await trio.lowlevel.checkpoint()
+        return newest(clock_serial(self._now()), following(after)) if after else clock_serial(self._now())
+
+
+class FileSerials:
+    """Keeps the ceiling in a file: a decimal number and a line end."""
+
+    def __init__(self, path: Path, now: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._now = now
+        self._ceiling: int | None = None
+        self._warned = False
+        self._log = structlog.get_logger("dnsproxy.rpz")
+
+    def may_publish(self) -> bool:
+        """See Serials."""
+        return True
+
+    async def next(self, after: int) -> int:
+        """See Serials."""
+        if self._ceiling is None:
+            ceiling = await trio.to_thread.run_sync(self._read)
+            start = clock_serial(self._now()) if ceiling is None else following(ceiling)
+            serial = newest(following(after), start) if after else start
+            self._ceiling = (serial - 1) % MODULUS
+        else:
+            serial = following(after)
+        if is_newer(serial, self._ceiling):
+            self._ceiling = following(serial, BLOCK)
+            await trio.to_thread.run_sync(self._write, self._ceiling)
+        return serial
+
+    def _read(self) -> int | None:
+        try:
+            text = self._path.read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            self._warn("cannot be read", str(error))
+            return None
+        if not (text.isdigit() and len(text) <= _DIGITS and int(text) < MODULUS):
+            self._warn("cannot be read", "it is not a serial; the clock tells the next one")
+            return None
+        return int(text)
+
+    def _write(self, ceiling: int) -> None:
+        path = self._path.resolve()
+        try:
+            replace_file(path, [b"%d\n" % ceiling], prefix=f".{path.name}.new-")
+        except OSError as error:
+            self._warn("cannot be written", os.strerror(error.errno or 0))
+
+    def _warn(self, what: str, cause: str) -> None:
+        if not self._warned:
+            self._log.warning(f"the file of --rpz-serial {what}", path=str(self._path), cause=cause)
+        self._warned = True

@@ -1,0 +1,1 @@
+"""Fetching a zone: from the first primary that answers, whole or what changed."""

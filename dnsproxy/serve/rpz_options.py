@@ -1,0 +1,170 @@
+"""The flags of a primary and of a replica: `--rpz` and those beside it, and `--source rpz:`.
+
+The law: every mistake is reported here, in one line that names the flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from dnsproxy.cluster_dns.options import parse_object_ref
+from dnsproxy.dns.names import parse_zone, to_wire
+from dnsproxy.dns.wire import DNS_PORT
+from dnsproxy.hostnames.rights import parse_network
+from dnsproxy.hostnames.targets import SERVICE
+from dnsproxy.primary.settings import LEASE, LOOPBACK, LeaseRef, NotifyTarget, RpzSettings, ServiceEndpoints
+from dnsproxy.replica.settings import ReplicaSettings
+from dnsproxy.secondary.source import PREFIX, RpzSource, parse_rpz_source
+from dnsproxy.zone.policy import Wildcards
+from dnsproxy.zone.rows import table_zone
+from dnsproxy.zone.tsig_keys import BadKeys, TsigKey, parse_keys
+from sidecar.cli.options import CheckedType, add_options
+from sidecar.cli.usage import Decorated
+from sidecar.values.endpoints import parse_endpoint
+from sidecar.values.errors import StartError
+from sidecar.values.text import quoted
+
+KINDS: Final = ("ingress", "gateway", "service")
+_LARGEST_FILE: Final = 1 << 20
+
+
+def parse_notify(text: str) -> NotifyTarget:
+    """`ADDR[:PORT]`, or `service:NAMESPACE/NAME`. Raises ValueError."""
+    if text.strip().startswith(SERVICE):
+        return ServiceEndpoints(parse_object_ref(text.strip().removeprefix(SERVICE)))
+    return parse_endpoint(text, default_port=DNS_PORT)
+
+
+def parse_serial_place(text: str) -> Path | LeaseRef:
+    """A file, or `lease:NAMESPACE/NAME`. Raises ValueError."""
+    if text.startswith(LEASE):
+        return LeaseRef(parse_object_ref(text.removeprefix(LEASE)))
+    if not text:
+        raise ValueError(f"{quoted(text)} is neither a file nor {LEASE}NAMESPACE/NAME")
+    return Path(text)
+
+
+def parse_rpz_zone(text: str) -> bytes:
+    """The wire name of a policy zone. Raises ValueError."""
+    zone = to_wire(parse_zone(text))
+    table_zone(zone)
+    return zone
+
+
+_OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
+    click.option(
+        "--rpz",
+        type=CheckedType("zone", parse_rpz_zone),
+        metavar="ZONE",
+        help="Serve the table as this response policy zone, for BIND, Unbound, Knot Resolver, PowerDNS and for "
+        "other dnsproxys: AXFR, IXFR and NOTIFY on the ports of --listen.",
+    ),
+    click.option(
+        "--rpz-key",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="TSIG keys, as `tsig-keygen` prints them. With --rpz: a transfer must be signed by one of them. With "
+        "--source rpz: the first one signs the requests.",
+    ),
+    click.option(
+        "--rpz-allow",
+        type=CheckedType("network", parse_network),
+        metavar="NETWORK",
+        multiple=True,
+        help="Let clients of this network transfer the zone.  [default: this host's loopback]",
+    ),
+    click.option(
+        "--rpz-notify",
+        type=CheckedType("notify", parse_notify),
+        metavar="ADDR[:PORT]|service:NS/NAME",
+        multiple=True,
+        help="Tell this secondary of each change (NOTIFY); service: all endpoints of a headless Service.",
+    ),
+    click.option(
+        "--rpz-wildcards",
+        type=click.Choice([one.value for one in Wildcards]),
+        default=Wildcards.EXCLUDE.value,
+        help="What becomes of a wildcard of one label, as an Ingress has it, which RPZ cannot say: nothing, or a "
+        "wildcard of any number of labels.",
+    ),
+    click.option(
+        "--rpz-serial",
+        type=CheckedType("file|lease", parse_serial_place),
+        metavar="FILE|lease:NS/NAME",
+        help="Where to keep the zone's serial over restarts. Two replicas with one Lease share the zone.  [default: "
+        "the clock tells it]",
+    ),
+)
+
+
+def rpz_options(command: Decorated) -> Decorated:
+    """The command with the flags."""
+    return add_options(command, *_OPTIONS)
+
+
+def parse_source(text: str) -> str | RpzSource:
+    """One of KINDS, or `rpz:ZONE@HOST:PORT`. Raises ValueError."""
+    text = text.strip()
+    if text.startswith(PREFIX):
+        return parse_rpz_source(text)
+    if text not in KINDS:
+        raise ValueError(f"{quoted(text)} is none of {', '.join(KINDS)} and {PREFIX}ZONE@HOST:PORT")
+    return text
+
+
+def make_replica_settings(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> ReplicaSettings | None:
+    """The settings of a replica; None without a source `rpz:`. Raises StartError."""
+    primaries = tuple(one for one in values["source"] if isinstance(one, RpzSource))
+    if not primaries:
+        return None
+    if len(primaries) < len(values["source"]):
+        raise StartError("--source rpz: brings the whole table; other sources belong to the primary")
+    if len({one.zone for one in primaries}) > 1:
+        raise StartError("--source rpz: all primaries must have one zone")
+    for flag in ("host", "hosts_file"):
+        if values[flag]:
+            raise StartError(f"--{flag.replace('_', '-')}: with --source rpz: static names belong to the primary")
+    return ReplicaSettings(primaries, keys[0] if keys else None)
+
+
+def make_rpz_settings(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> RpzSettings | None:
+    """The settings of a primary; None without --rpz. Raises StartError."""
+    if values["rpz"] is None:
+        _refuse_without_zone(values)
+        return None
+    return RpzSettings(
+        values["rpz"],
+        keys,
+        values["rpz_allow"] or LOOPBACK,
+        values["rpz_notify"],
+        Wildcards(values["rpz_wildcards"]),
+        values["rpz_serial"],
+    )
+
+
+def read_keys(path: Path | None) -> tuple[TsigKey, ...]:
+    """The keys of --rpz-key. Raises StartError."""
+    if path is None:
+        return ()
+    try:
+        with path.open("rb") as file:
+            octets = file.read(_LARGEST_FILE + 1)
+        if len(octets) > _LARGEST_FILE:
+            raise StartError(f"--rpz-key {path}: it is larger than {_LARGEST_FILE >> 20} MiB")
+        return parse_keys(octets.decode("utf-8"))
+    except OSError as error:
+        raise StartError(f"--rpz-key {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise StartError(f"--rpz-key {path}: it is not UTF-8") from error
+    except BadKeys as error:
+        raise StartError(f"--rpz-key {path}: {error}") from error
+
+
+def _refuse_without_zone(values: dict[str, Any]) -> None:
+    for flag in ("rpz_allow", "rpz_notify", "rpz_serial"):
+        if values[flag]:
+            raise StartError(f"--{flag.replace('_', '-')} is for --rpz ZONE")

@@ -1,0 +1,90 @@
+"""Whom to tell of a new version, and when again (RFC 1996 sections 3.6 and 4).
+
+The law: pure; `now` in seconds. A secondary is told until it has asked for the current version, at longer and longer
+intervals, and never twice within PAUSE. A zone that a secondary refuses is not told to it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final, Generic, TypeVar
+
+PAUSE: Final = 0.5
+"""Seconds between two NOTIFYs to one secondary about new versions: what comes meanwhile is told together."""
+FIRST_RETRY: Final = 1.0
+"""Seconds; RFC 1996 section 3.6 asks for the interval to grow."""
+LONGEST_RETRY: Final = 60.0
+
+Target = TypeVar("Target", bound=Hashable)
+
+
+@dataclass(slots=True)
+class _State:
+    due: float = -inf
+    told: float = -inf
+    retry: float = FIRST_RETRY
+    has: int | None = None
+    """The serial that the secondary has, as far as is known."""
+    refuses: bool = False
+
+
+@dataclass(slots=True)
+class NotifyBook(Generic[Target]):
+    """One zone's secondaries."""
+
+    serial: int = 0
+    _states: dict[Target, _State] = field(default_factory=dict)
+
+    def set_targets(self, targets: Iterable[Target]) -> None:
+        """Tell these from now on, the new ones at once."""
+        self._states = {target: self._states.get(target) or _State() for target in targets}
+
+    def publish(self, serial: int, *, now: float) -> None:
+        """There is a new version."""
+        self.serial = serial
+        for state in self._states.values():
+            state.due = max(now, state.told + PAUSE)
+            state.retry = FIRST_RETRY
+
+    def due(self, now: float) -> list[Target]:
+        """Those to tell now, those who wait longest first."""
+        if not self.serial:
+            return []
+        found = [
+            (state.due, target) for target, state in self._states.items() if self._waits(state) and state.due <= now
+        ]
+        found.sort(key=lambda one: one[0])
+        return [target for _, target in found]
+
+    def next_due(self) -> float:
+        """When the next one is to be told."""
+        return min((state.due for state in self._states.values() if self._waits(state)), default=inf)
+
+    def told(self, target: Target, *, now: float) -> None:
+        """A NOTIFY was sent."""
+        state = self._states.get(target)
+        if state is not None:
+            state.told, state.due = now, now + state.retry
+            state.retry = min(2 * state.retry, LONGEST_RETRY)
+
+    def refused(self, target: Target) -> None:
+        """The secondary does not have this zone."""
+        state = self._states.get(target)
+        if state is not None:
+            state.refuses = True
+
+    def has(self, target: Target, serial: int) -> None:
+        """The secondary has a version."""
+        state = self._states.get(target)
+        if state is not None:
+            state.has, state.refuses = serial, False
+
+    @property
+    def behind(self) -> int:
+        """How many secondaries do not have the current version, as far as is known."""
+        return sum(self._waits(state) for state in self._states.values()) if self.serial else 0
+
+    def _waits(self, state: _State) -> bool:
+        return state.has != self.serial and not state.refuses
