@@ -113,7 +113,7 @@ class TableKeeper:
         took = time.thread_time() - begun
         if self._retelling:
             self._retelling = False
-            self.registry.touch(self.registry.store.names())
+            self.registry.touch(self.registry.every_name())
             for observer in self.observers:
                 observer.begin_whole()
         changed = await in_slices(self._take_in())
@@ -138,7 +138,7 @@ class TableKeeper:
         if wanted != self._made_for:
             self._made_for = wanted
             self._writer = TableWriter(ttl=wanted[0], never=wanted[1])
-            self.registry.touch(self.registry.store.names())
+            self.registry.touch(self.registry.every_name())
 
     def _show(self, table: HostTable) -> None:
         self._publish(table)

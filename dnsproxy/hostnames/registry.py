@@ -61,6 +61,11 @@ class Registry:
         """Enforced: what the last lookup of each hostname found, also if it contradicts no claim."""
 
     @property
+    def guards(self) -> Guards:
+        """What is denied."""
+        return self._guards
+
+    @property
     def denied(self) -> tuple[str, ...]:
         """Hostnames that are denied by name, also below wildcards."""
         return self._guards.deny
@@ -175,6 +180,10 @@ class Registry:
     def ttl(self) -> int | None:
         """Seconds for all answers, if a primary decides about them."""
         return None
+
+    def every_name(self) -> Iterable[str]:
+        """The hostnames that have a row, or would have one after retouching."""
+        return (*self.store.names(), *self.holds.running())
 
     def begin(self) -> None:
         """Prepare for the judgements of the next table."""

@@ -7,6 +7,7 @@ version become one version together. Without the right to a serial nothing is ch
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import NoReturn, Protocol
 
 import structlog
@@ -18,7 +19,7 @@ from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.primary.published_zones import PublishedZones
 from dnsproxy.zone.building import Batch, BatchWriter
 from dnsproxy.zone.policy import Inexpressible
-from dnsproxy.zone.rows import FORMAT, Control
+from dnsproxy.zone.rows import FORMAT, Control, SavedGuards
 from sidecar.loop.slices import in_slices
 
 
@@ -115,8 +116,7 @@ class ZoneFeeder:
             FORMAT,
             registry.ttl or self._ttl,
             tuple(sorted(targets.unready)),
-            tuple(registry.closed),
-            tuple(registry.denied),
+            SavedGuards(**asdict(registry.guards)),
             targets.default,
             dict(targets.by_class),
             dict(targets.steered),

@@ -96,3 +96,19 @@ class FileSerials:
         if not self._warned:
             self._log.warning(f"the file of --rpz-serial {what}", path=str(self._path), cause=cause)
         self._warned = True
+
+
+class SameSerials:
+    """Gives the serials of another primary on, whose zone is served here too."""
+
+    def __init__(self, serial: Callable[[], int | None]) -> None:
+        self._serial = serial
+
+    def may_publish(self) -> bool:
+        """See Serials."""
+        return self._serial() is not None
+
+    async def next(self, after: int) -> int:
+        """See Serials."""
+        await trio.lowlevel.checkpoint()
+        return self._serial() or following(after)

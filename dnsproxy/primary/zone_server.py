@@ -64,7 +64,7 @@ class ZoneServer:
             return sealer
         version = self._published.version(query.name)
         if version is None:
-            return refuse(query, Rcode.SERVFAIL).message
+            return sealer.seal(refuse(query, Rcode.SERVFAIL).message)
         if query.type in (Type.SOA, Type.NS):
             body = one_record(version, apex_record(version, query.type), rtype=query.type, reply=_head(query))
             return sealer.seal(query.message[:2] + body)

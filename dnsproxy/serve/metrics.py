@@ -47,12 +47,14 @@ class ServerCollector(Collector):
         *,
         ownership: OwnershipNumbers | None = None,
         upstream_notes: Callable[[], Sequence[str]] = tuple,
+        more: Callable[[], Iterable[Metric]] = tuple,
     ) -> None:
         self._server = server
         self._keeper = keeper
         self._statuses = statuses
         self._ownership = ownership
         self._upstream_notes = upstream_notes
+        self._more = more
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
@@ -106,6 +108,7 @@ class ServerCollector(Collector):
         if self._ownership is not None:
             yield from _format_ownership(self._ownership)
         yield from _freshness(self._keeper, self._statuses())
+        yield from self._more()
 
 
 def _format_ownership(ownership: OwnershipNumbers) -> Iterator[Metric]:

@@ -23,6 +23,7 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.upstream_watch import UpstreamWatch
+from dnsproxy.serve.zone_report import ZoneReport
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.snapshot.file import SnapshotStatus
 from dnsproxy.snapshot.format import format_restored
@@ -50,6 +51,7 @@ class SelfReport:
         cluster: ClusterSources | None = None,
         ownership: OwnershipWatch | None = None,
         upstreams: UpstreamWatch | None = None,
+        zones: ZoneReport | None = None,
     ) -> None:
         self.stopping = False
         """Whether the server is shutting down and not ready any more."""
@@ -60,6 +62,7 @@ class SelfReport:
         self._cluster = cluster
         self._ownership = ownership
         self._watched_upstreams = upstreams
+        self._zones = zones or ZoneReport()
         self._history = History(CHARTS)
 
     async def serve(self, port: AdminPort) -> None:
@@ -82,6 +85,7 @@ class SelfReport:
                     self._statuses,
                     ownership=self._ownership,
                     upstream_notes=self._upstream_notes,
+                    more=self._zones.metrics,
                 ),
                 readiness=self._judge,
                 page=pages.overview,
@@ -140,6 +144,7 @@ class SelfReport:
             *([_waits_for(waiting)] if waiting else []),
             *([self._restored] if waiting and self._restored else []),
             *self._upstream_notes(),
+            *self._zones.notes(),
             *(self._watched_upstreams.skipped if self._watched_upstreams else ()),
             *(f"target service:{key}: {fault}" for key, fault in self._faults().items()),
         ]

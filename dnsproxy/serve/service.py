@@ -27,6 +27,10 @@ from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.public_suffixes import load_public_suffixes
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.primary.primary import Primary
+from dnsproxy.primary.serials import SameSerials
+from dnsproxy.replica.replica import Replica, table_zone_of
+from dnsproxy.replica.replica_registry import SOURCE as RPZ
+from dnsproxy.replica.replica_registry import ReplicaRegistry
 from dnsproxy.serve.descriptor_shares import Shares
 from dnsproxy.serve.guarded_domains import GuardedDomains
 from dnsproxy.serve.ownership_watch import OwnershipWatch
@@ -38,6 +42,7 @@ from dnsproxy.serve.static_hosts import StaticHosts
 from dnsproxy.serve.upstream_choice import describe_routes, describe_upstreams
 from dnsproxy.serve.upstream_watch import SOURCE as UPSTREAMS
 from dnsproxy.serve.upstream_watch import UpstreamWatch
+from dnsproxy.serve.zone_report import ZoneReport
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
@@ -80,18 +85,13 @@ class Service:
         )
         followed = ClusterSources.reports(settings.cluster, settings.rights) if settings.cluster else []
         sources = [STATIC, *followed]
+        sources += [RPZ] if settings.replica else []
         sources += [UPSTREAMS] if settings.upstream_configmaps else []
         enforce = settings.ownership.mode is Mode.ENFORCE
         sources += [RECORDS] if enforce and settings.cluster else []
-        registry = Registry(
-            targets=settings.targets,
-            guards=settings.guards,
-            rights=settings.rights,
-            enforce_ownership=enforce,
-            limits=settings.limits,
-            holds=Holds(settings.hold),
-        )
+        registry = self._make_registry()
         self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
+        self.replica = self._make_replica(registry)
         self.cluster: ClusterSources | None = None
         self.ownership: OwnershipWatch | None = None
         if settings.cluster:
@@ -109,6 +109,7 @@ class Service:
             self.server,
             self.keeper,
             ttl=settings.ttl,
+            zones=ZoneReport(self.primary, self.replica),
             cluster=self.cluster,
             ownership=self.ownership,
             upstreams=self.upstreams,
@@ -129,6 +130,9 @@ class Service:
             self.report.snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
         if self.upstreams is not None:
             self.upstreams.restore(self.report.snapshot.upstreams)
+        if self.replica is not None:
+            await self.replica.load(self.keeper)
+            self.report.snapshot.restored = self.replica.restored
         await self.keeper.swap()
         # Objects loaded by now, mainly modules, live to the end: a garbage collection of them takes 20 ms and more.
         gc.collect()
@@ -147,6 +151,8 @@ class Service:
                 listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
                 nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
                 nursery.start_soon(self.keeper.run)
+                if self.replica is not None:
+                    nursery.start_soon(self.replica.run)
                 if self.primary is not None:
                     nursery.start_soon(self.primary.run)
                 nursery.start_soon(self._log_when_synced)
@@ -167,11 +173,34 @@ class Service:
                 nursery.start_soon(self.report.serve, port)
                 task_status.started(Bound(listening, port.endpoint))
 
+    def _make_registry(self) -> Registry:
+        settings = self.settings
+        if settings.replica is not None:
+            return ReplicaRegistry(table_zone_of(settings.replica))
+        return Registry(
+            targets=settings.targets,
+            guards=settings.guards,
+            rights=settings.rights,
+            enforce_ownership=settings.ownership.mode is Mode.ENFORCE,
+            limits=settings.limits,
+            holds=Holds(settings.hold),
+        )
+
+    def _make_replica(self, registry: Registry) -> Replica | None:
+        settings = self.settings
+        if settings.replica is None or not isinstance(registry, ReplicaRegistry):
+            return None
+        replica = Replica(settings.replica, registry, snapshot=settings.snapshot)
+        self.server.answer_notify = replica.notify
+        return replica
+
     def _make_primary(self) -> Primary | None:
         settings = self.settings
         if settings.rpz is None:
             return None
-        primary = Primary(settings.rpz, self.keeper, ttl=settings.ttl, is_synced=self._is_whole)
+        registry = self.keeper.registry
+        serials = SameSerials(lambda: registry.serial) if isinstance(registry, ReplicaRegistry) else None
+        primary = Primary(settings.rpz, self.keeper, ttl=settings.ttl, is_synced=self._is_whole, serials=serials)
         self.server.zones = primary.server
         return primary
 

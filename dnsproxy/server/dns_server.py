@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import structlog
@@ -59,6 +59,8 @@ class DnsServer:
         self.forwarder: Forwarder | None = None
         self.zones: ZoneService | None = None
         """Asked before a query is forwarded or refused."""
+        self.answer_notify: Callable[[bytes], bytes | None] | None = None
+        """Gives the answer to a NOTIFY, None for any other message."""
         self._forwarding = forwarding
         self._limits = limits or StreamLimits()
         self._streams = StreamServer(self, counters=self.counters, limits=self._limits)
@@ -189,6 +191,8 @@ class DnsServer:
                 self.counters.forward_stale += 1
                 return None
             return forwarder.start(outcome, port, port.sender(position))
+        if isinstance(outcome, Refuse):
+            outcome = self._answer_other_opcode(message, outcome)
         if isinstance(outcome, Refuse) and port.source_port(port.sender(position)) in _REFLECTORS:
             self.counters.dropped += 1
             return None
@@ -211,6 +215,8 @@ class DnsServer:
                     return reply
         except Exception:  # noqa: BLE001  # as for a datagram
             return self._fail(message)
+        if isinstance(outcome, Refuse):
+            outcome = self._answer_other_opcode(message, outcome)
         return outcome if isinstance(outcome, Forward) else self._count(outcome)
 
     async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
@@ -218,6 +224,13 @@ class DnsServer:
         if self.forwarder is None:
             return refuse(forward.query, Rcode.SERVFAIL).message
         return await self.forwarder.streams.forward(forward, client=client)
+
+    def _answer_other_opcode(self, message: bytes, outcome: Refuse) -> Refuse:
+        """The answer to a NOTIFY in place of NOTIMP."""
+        if outcome.rcode != Rcode.NOTIMP or self.answer_notify is None:
+            return outcome
+        reply = self.answer_notify(message)
+        return outcome if reply is None else Refuse(reply, Rcode(rcode_of(reply)))
 
     def _answer_zone(self, zones: ZoneService, query: Query, *, client: str) -> bytes | None:
         reply = zones.answer(query, client=client, stream=False)

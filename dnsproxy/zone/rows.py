@@ -17,6 +17,7 @@ from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
 from dnsproxy.dns.wire import Type
 from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Excluded, Verdict
@@ -75,6 +76,16 @@ class _Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     judged: tuple[_Judged, ...] = ()
 
 
+class SavedGuards(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The fields of Guards: what is denied, and where wildcards end."""
+
+    cluster_domains: tuple[str, ...] = ()
+    zones: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    search: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+
+
 class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What counts for the whole table; the record at the apex."""
 
@@ -82,10 +93,7 @@ class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ttl: Annotated[int, msgspec.Meta(ge=1, le=3600)]
     unready: tuple[str, ...] = ()
     """The Services whose names are forwarded."""
-    closed: tuple[str, ...] = ()
-    """The zones that no wildcard from above reaches into."""
-    denied: tuple[str, ...] = ()
-    """The names that no wildcard covers."""
+    guards: SavedGuards = SavedGuards()
     target: tuple[str, ...] = ()
     by_class: dict[str, tuple[str, ...]] = {}
     steered: dict[str, str] = {}
@@ -94,6 +102,11 @@ class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def targets(self) -> Targets:
         """The targets, for explanations: every row has its own addresses."""
         return Targets(self.target, self.by_class, unready=frozenset(self.unready), steered=self.steered)
+
+    @property
+    def named_guards(self) -> Guards:
+        """The guards, for explanations and for wildcards."""
+        return Guards(**msgspec.structs.asdict(self.guards))
 
 
 _ENCODER: Final = msgspec.json.Encoder()
