@@ -14,6 +14,7 @@ import structlog
 import trio
 
 from dnsproxy.admin.steering_document import SteeringDocument
+from dnsproxy.cluster_dns.operate_objects import LEASE
 from dnsproxy.operate.decide.decisions import Decision, Verdict, decide
 from dnsproxy.operate.decide.facts import Facts, Subject
 from dnsproxy.operate.decide.names import service_name
@@ -25,10 +26,10 @@ from dnsproxy.operate.report import event_reasons
 from dnsproxy.operate.report.lasting import Stopped, note_stopped
 from dnsproxy.operate.report.rows import route_rows, subject_rows
 from dnsproxy.operate.report.steering_status import SteeringStatus
-from dnsproxy.operate.write.lease_keeper import LeaseKeeper
 from dnsproxy.operate.write.service_writer import ServiceWriter
 from sidecar.kubernetes.events.recorder import EventRecorder
 from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.leases.lease_keeper import LeaseKeeper
 from sidecar.values.text import one_line
 
 TICK: Final = 1.0
@@ -47,7 +48,7 @@ class Steering:
         self._places = places
         self._status = status
         self._recorder = EventRecorder(client, event_reasons.OPERATOR, logger="dnsproxy.operate")
-        self._lease = LeaseKeeper(client, places.namespace, identity=identity)
+        self._lease = LeaseKeeper(client, places.namespace, LEASE, identity=identity, logger="dnsproxy.operate")
         self._writer = ServiceWriter(client, places.namespace)
         self._observation = Observation(client, places, self._on_change)
         self._wake = trio.Event()

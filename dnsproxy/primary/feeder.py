@@ -29,12 +29,18 @@ class Serials(Protocol):
     def may_publish(self) -> bool:
         """Whether this process may make versions of its own now."""
 
-    async def next(self, after: int) -> int:
-        """The serial after another one, kept so that no later process gives it again; 0: before the first."""
+    async def next(self, after: int) -> int | None:
+        """The serial after another one (0: before the first), which no later process gives again.
+
+        The same for the same `after` until one was used. None: this process may not publish any more.
+        """
 
 
 class ZoneFeeder:
-    """A TableObserver of the keeper whose registry it is. `is_synced`: whether the tables are whole yet."""
+    """A TableObserver of the keeper whose registry it is.
+
+    `is_synced`: whether the tables are whole yet; `retell`: have every row judged again.
+    """
 
     def __init__(
         self,
@@ -44,12 +50,18 @@ class ZoneFeeder:
         ttl: int,
         serials: Serials,
         is_synced: Callable[[], bool],
+        retell: Callable[[], None] = lambda: None,
     ) -> None:
         self._published = published
         self._registry = registry
         self._ttl = ttl
         self._serials = serials
         self._is_synced = is_synced
+        self._retell = retell
+        self._missed = False
+        """Whether rows of the next table were judged while this process may not publish."""
+        self._lacks_rows = False
+        """Whether the zones lack rows that were judged."""
         self._writer = BatchWriter(published.zones.name)
         self._sealed: Batch | None = None
         self._wake = trio.Event()
@@ -58,7 +70,10 @@ class ZoneFeeder:
 
     def judged(self, host: Host, verdict: Verdict) -> None:
         """See TableObserver."""
-        self._writer.judged(host, verdict)
+        if self._serials.may_publish():
+            self._writer.judged(host, verdict)
+        else:
+            self._missed = True
 
     def begin_whole(self) -> None:
         """See TableObserver."""
@@ -67,14 +82,19 @@ class ZoneFeeder:
     def published(self, table: HostTable) -> None:
         """See TableObserver."""
         batch = self._writer.seal(table, self._control())
-        if self._sealed is None:
-            self._sealed = batch
-        else:
-            self._sealed.merge(batch)
+        missed, self._missed = self._missed, False
+        if missed or not self._serials.may_publish():
+            self._lose()
+        elif batch.whole or not self._lacks_rows:
+            self._lacks_rows = False
+            if self._sealed is None:
+                self._sealed = batch
+            else:
+                self._sealed.merge(batch)
         self._wake.set()
 
     def wake(self) -> None:
-        """Look again whether there is something to publish."""
+        """Look again whether this process may publish."""
         self._wake.set()
 
     async def run(self) -> NoReturn:
@@ -83,17 +103,30 @@ class ZoneFeeder:
             await self._wake.wait()
             self._wake = trio.Event()
             # Before the first lists are whole, a version would take names away from the secondaries.
-            if self._sealed is not None and self._is_synced() and self._serials.may_publish():
+            if not self._is_synced() or not self._serials.may_publish():
+                continue
+            if self._sealed is not None:
                 batch, self._sealed = self._sealed, None
                 await self._publish(batch)
+            elif self._lacks_rows:
+                self._retell()
+
+    def _lose(self) -> None:
+        """Drop what nobody may publish here: the zones are another one's, and so are their rows."""
+        self._sealed, self._lacks_rows = None, True
 
     async def _publish(self, batch: Batch) -> None:
         published = self._published
         zones = published.zones
+        # Before anything changes: rows without their serial would be another version's.
+        serial = await self._serials.next(zones.serial)
+        if serial is None:
+            self._lose()
+            return
         async with published.changing:
-            await in_slices(zones.apply(batch))
+            with trio.CancelScope(shield=True):
+                await in_slices(zones.apply(batch))
             if zones.is_changed:
-                serial = await self._serials.next(zones.serial)
                 zones.commit(serial)
                 published.tell()
                 self._log.info("zones published", serial=serial, names=len(zones.table))

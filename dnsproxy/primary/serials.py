@@ -38,7 +38,7 @@ class ClockSerials:
         """See Serials."""
         return True
 
-    async def next(self, after: int) -> int:
+    async def next(self, after: int) -> int | None:
         """See Serials."""
         await trio.lowlevel.checkpoint()
         return newest(clock_serial(self._now()), following(after)) if after else clock_serial(self._now())
@@ -58,7 +58,7 @@ class FileSerials:
         """See Serials."""
         return True
 
-    async def next(self, after: int) -> int:
+    async def next(self, after: int) -> int | None:
         """See Serials."""
         if self._ceiling is None:
             ceiling = await trio.to_thread.run_sync(self._read)
@@ -108,7 +108,7 @@ class SameSerials:
         """See Serials."""
         return self._serial() is not None
 
-    async def next(self, after: int) -> int:
+    async def next(self, after: int) -> int | None:
         """See Serials."""
         await trio.lowlevel.checkpoint()
         return self._serial() or following(after)

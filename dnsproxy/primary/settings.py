@@ -57,6 +57,15 @@ class RpzSettings:
     notify: tuple[NotifyTarget, ...] = ()
     wildcards: Wildcards = Wildcards.EXCLUDE
     serial: SerialPlace = None
+    address: Endpoint | None = None
+    """Where the other replica of a shared zone finds this one; None: where it listens."""
+    kubeconfig: str | None = None
+    context: str | None = None
+
+    @property
+    def needs_cluster(self) -> bool:
+        """Whether the API server has something to tell."""
+        return isinstance(self.serial, LeaseRef) or any(isinstance(one, ServiceEndpoints) for one in self.notify)
 
     def allows(self, client: str) -> bool:
         """Whether a client's address may ask for the zones."""

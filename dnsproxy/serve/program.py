@@ -69,8 +69,9 @@ async def serve(
 
 
 async def _load_cluster(settings: ServeSettings) -> Cluster | None:
-    wanted = settings.cluster or settings.upstream_configmaps
+    rpz = settings.rpz if settings.rpz is not None and settings.rpz.needs_cluster else None
+    wanted = settings.cluster or settings.upstream_configmaps or rpz
     if wanted is None:
         return None
-    flag = "--source" if settings.cluster else "--upstream-configmap"
+    flag = "--source" if settings.cluster else "--upstream-configmap" if settings.upstream_configmaps else "--rpz"
     return await find_cluster(kubeconfig=wanted.kubeconfig, context=wanted.context, flag=flag)

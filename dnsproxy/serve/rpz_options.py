@@ -6,6 +6,7 @@ The law: every mistake is reported here, in one line that names the flag.
 from __future__ import annotations
 
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from dnsproxy.zone.rows import table_zone
 from dnsproxy.zone.tsig_keys import BadKeys, TsigKey, parse_keys
 from sidecar.cli.options import CheckedType, add_options
 from sidecar.cli.usage import Decorated
-from sidecar.values.endpoints import parse_endpoint
+from sidecar.values.endpoints import Endpoint, parse_endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.text import quoted
 
@@ -98,6 +99,12 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
         help="Where to keep the zone's serial over restarts. Two replicas with one Lease share the zone.  [default: "
         "the clock tells it]",
     ),
+    click.option(
+        "--rpz-address",
+        type=CheckedType("endpoint", parse_endpoint),
+        metavar="ADDR:PORT",
+        help="Where the other replica with the same Lease finds this one.  [default: the first of --listen]",
+    ),
 )
 
 
@@ -123,6 +130,8 @@ def make_replica_settings(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> 
         return None
     if len(primaries) < len(values["source"]):
         raise StartError("--source rpz: brings the whole table; other sources belong to the primary")
+    if isinstance(values["rpz_serial"], LeaseRef):
+        raise StartError("--rpz-serial lease: is for primaries; with --source rpz: the serials are the primary's")
     if len({one.zone for one in primaries}) > 1:
         raise StartError("--source rpz: all primaries must have one zone")
     for flag in ("host", "hosts_file"):
@@ -143,6 +152,9 @@ def make_rpz_settings(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> RpzS
         values["rpz_notify"],
         Wildcards(values["rpz_wildcards"]),
         values["rpz_serial"],
+        _shared_address(values),
+        values["kubeconfig"],
+        values["context"],
     )
 
 
@@ -164,7 +176,19 @@ def read_keys(path: Path | None) -> tuple[TsigKey, ...]:
         raise StartError(f"--rpz-key {path}: {error}") from error
 
 
+def _shared_address(values: dict[str, Any]) -> Endpoint | None:
+    """Where this replica of a shared zone is found. Raises StartError."""
+    if not isinstance(values["rpz_serial"], LeaseRef):
+        if values["rpz_address"] is not None:
+            raise StartError(f"--rpz-address is for --rpz-serial {LEASE}NAMESPACE/NAME")
+        return None
+    found = values["rpz_address"] or next((one for one in values["listen"] if isinstance(one, Endpoint)), None)
+    if found is None or not found.port or ip_address(found.host.partition("%")[0]).is_unspecified:
+        raise StartError("--rpz-serial lease: needs --rpz-address ADDR:PORT, where the other replica finds this one")
+    return found
+
+
 def _refuse_without_zone(values: dict[str, Any]) -> None:
-    for flag in ("rpz_allow", "rpz_notify", "rpz_serial"):
+    for flag in ("rpz_allow", "rpz_notify", "rpz_serial", "rpz_address"):
         if values[flag]:
             raise StartError(f"--{flag.replace('_', '-')} is for --rpz ZONE")

@@ -154,7 +154,7 @@ class Service:
                 if self.replica is not None:
                     nursery.start_soon(self.replica.run)
                 if self.primary is not None:
-                    nursery.start_soon(self.primary.run)
+                    nursery.start_soon(self.primary.run, cluster)
                 nursery.start_soon(self._log_when_synced)
                 nursery.start_soon(self._static.follow, self.reloads)
                 if cluster is not None and self.upstreams is not None:
@@ -202,6 +202,8 @@ class Service:
         serials = SameSerials(lambda: registry.serial) if isinstance(registry, ReplicaRegistry) else None
         primary = Primary(settings.rpz, self.keeper, ttl=settings.ttl, is_synced=self._is_whole, serials=serials)
         self.server.zones = primary.server
+        if self.replica is None:
+            self.server.answer_notify = primary.answer_notify
         return primary
 
     def _is_whole(self) -> bool:

@@ -15,7 +15,7 @@ from dnsproxy.doctor.facts.model import BalancerAddress, Port
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane
 from dnsproxy.install.report.steering_rows import rows_of_steering
-from dnsproxy.operate.decide import handshaking, leading, plan, probing, turns
+from dnsproxy.operate.decide import handshaking, plan, probing, turns
 from dnsproxy.operate.decide.decisions import FAILURES, Verdict, decide
 from dnsproxy.operate.decide.facts import Facts, Handshake, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.listen_ports import COUNT, FIRST
@@ -28,6 +28,7 @@ from dnsproxy.operate.report.steering_status import SteeringCollector, SteeringS
 from docs.build import HERE
 from sidecar.kubernetes import route_services
 from sidecar.kubernetes.events.event import Reason
+from sidecar.kubernetes.leases import leading
 from tests.dnsproxy.operate.decide.cluster import (
     CLASS,
     KEY,

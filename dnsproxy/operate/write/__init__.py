@@ -1,1 +1,1 @@
-"""Guarded writes: route Services, and the Lease of the replica that leads."""
+"""Guarded writes: route Services."""

@@ -1,13 +1,14 @@
-"""Which replica probes and writes: the holder of a Lease, as in client-go's leader election.
+"""Which replica leads: the holder of a Lease, as in client-go's leader election.
 
 The law: at most one holder, as far as clocks advance alike: another one takes the Lease only after it has seen no
 renewal for DURATION, on its own clock. A holder that could not renew for less than that stops first. The time in the
-Lease is of another machine's clock: only whether to probe again soon goes by it, never who holds the Lease.
+Lease is of another machine's clock: a leader may go by it for what is cheap to repeat, never for who holds the Lease.
 https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/lease-v1/
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
@@ -31,6 +32,7 @@ class SeenLease:
     """Its resourceVersion; empty if there is no Lease."""
     age: float = field(default=0.0, compare=False)
     """Seconds since its renewTime; 0 if that is not known, or in the future."""
+    annotations: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Leading:
     renewed: float = -inf
     """When this replica last wrote the Lease."""
     other_until: float = -inf
-    """Until when another replica may have probed: when a Lease that was not ours last changed, as far as is known."""
+    """Until when another replica may have led: when a Lease that was not ours last changed, as far as is known."""
 
 
 class LeaseStep(Enum):
@@ -72,7 +74,7 @@ def after_write(state: Leading, seen: SeenLease, *, now: float) -> Leading:
 
 
 def leads(state: Leading, *, identity: str, now: float) -> bool:
-    """Whether this replica may probe and write now."""
+    """Whether this replica leads now."""
     return state.seen.holder == identity and now < state.renewed + GIVE_UP
 
 

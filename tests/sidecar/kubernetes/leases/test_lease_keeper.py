@@ -13,10 +13,10 @@ import pytest
 import trio
 import trio.testing
 
-from dnsproxy.operate.decide.leading import DURATION, GIVE_UP
-from dnsproxy.operate.write.lease_keeper import LeaseKeeper
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.leases.leading import DURATION, GIVE_UP
+from sidecar.kubernetes.leases.lease_keeper import LeaseKeeper
 from tests.kit.manifest_api import respond
 
 
@@ -68,7 +68,9 @@ async def test_one_of_two_replicas_leads_and_the_other_follows_when_it_is_gone(
 ) -> None:
     server = Server(loses_goodbyes=True)
     async with client_of(server) as client, trio.open_nursery() as nursery:
-        first, second = (LeaseKeeper(client, "switchback", identity=one) for one in ("a", "b"))
+        first, second = (
+            LeaseKeeper(client, "switchback", "switchback-operate", identity=one, logger="test") for one in ("a", "b")
+        )
         life = trio.CancelScope()
 
         async def live() -> None:
@@ -93,7 +95,7 @@ async def test_one_of_two_replicas_leads_and_the_other_follows_when_it_is_gone(
 async def test_a_replica_that_ends_gives_the_lease_back(autojump_clock: trio.testing.MockClock) -> None:  # noqa: ARG001
     server = Server()
     async with client_of(server) as client:
-        keeper = LeaseKeeper(client, "switchback", identity="a")
+        keeper = LeaseKeeper(client, "switchback", "switchback-operate", identity="a", logger="test")
         with trio.move_on_after(2):
             await keeper.run()
     assert server.writers == ["a", ""]
@@ -108,7 +110,7 @@ async def test_a_leader_without_the_api_server_stops_before_another_may_follow(
 ) -> None:
     server = Server()
     async with client_of(server) as client, trio.open_nursery() as nursery:
-        keeper = LeaseKeeper(client, "switchback", identity="a")
+        keeper = LeaseKeeper(client, "switchback", "switchback-operate", identity="a", logger="test")
         nursery.start_soon(keeper.run)
         await trio.sleep(1)
         assert keeper.leads
@@ -140,7 +142,7 @@ async def test_the_age_of_a_lease_is_known_where_its_time_can_be_read(
 ) -> None:
     server = Server(lease={"metadata": {"name": "x", "resourceVersion": "0"}, "spec": renewed}, version=7)
     async with client_of(server) as client, trio.open_nursery() as nursery:
-        keeper = LeaseKeeper(client, "switchback", identity="a")
+        keeper = LeaseKeeper(client, "switchback", "switchback-operate", identity="a", logger="test")
         nursery.start_soon(keeper.run)
         await trio.sleep(1)
         assert keeper.leads
@@ -152,7 +154,7 @@ async def test_the_age_of_a_lease_is_known_where_its_time_can_be_read(
 async def test_garbage_is_no_lease(autojump_clock: trio.testing.MockClock) -> None:  # noqa: ARG001
     server = Server(lease={"metadata": {"name": 7}, "spec": []})
     async with client_of(server) as client, trio.open_nursery() as nursery:
-        keeper = LeaseKeeper(client, "switchback", identity="a")
+        keeper = LeaseKeeper(client, "switchback", "switchback-operate", identity="a", logger="test")
         nursery.start_soon(keeper.run)
         await trio.sleep(5)
         assert not keeper.leads

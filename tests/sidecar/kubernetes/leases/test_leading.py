@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from dnsproxy.operate.decide.leading import (
+from sidecar.kubernetes.leases.leading import (
     DURATION,
     GIVE_UP,
     RENEW,

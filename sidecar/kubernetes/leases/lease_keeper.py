@@ -7,6 +7,7 @@ server does not answer, nobody leads, and nothing has to.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
 
@@ -14,8 +15,9 @@ import msgspec
 import structlog
 import trio
 
-from dnsproxy.cluster_dns.operate_objects import LEASE
-from dnsproxy.operate.decide.leading import (
+from sidecar.kubernetes.errors import ApiError, Conflict, Garbled, NotFound
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.leases.leading import (
     DURATION,
     RENEW,
     Leading,
@@ -26,8 +28,6 @@ from dnsproxy.operate.decide.leading import (
     leads,
     next_step,
 )
-from sidecar.kubernetes.errors import ApiError, Conflict, Garbled, NotFound
-from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import ObjectMeta
 from sidecar.kubernetes.protocol import FAULTS
 from sidecar.values.text import one_line
@@ -38,7 +38,12 @@ _PATH: Final = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 _LAST_SECONDS: Final = 1.0
 """To give it back at the end."""
 
-log = structlog.get_logger("dnsproxy.operate")
+Annotate = Callable[[SeenLease], Mapping[str, str]]
+"""The annotations to write over a Lease that was seen; called once before each write."""
+
+
+def _nothing(_seen: SeenLease) -> Mapping[str, str]:
+    return {}
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
@@ -46,26 +51,44 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     renew_time: str | None = None
 
 
+class _Metadata(ObjectMeta, frozen=True):
+    annotations: dict[str, str] | None = None
+
+
 class _Lease(msgspec.Struct, frozen=True):
-    metadata: ObjectMeta
+    metadata: _Metadata
     spec: _Spec | None = None
 
 
 class LeaseKeeper:
-    """Tries to lead; `identity` is unique for each process."""
+    """Tries to hold the Lease `name`; `identity` is unique for each process, `logger` the name of a log."""
 
-    def __init__(self, client: ApiClient, namespace: str, *, identity: str) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        namespace: str,
+        name: str,
+        *,
+        identity: str,
+        logger: str,
+        annotate: Annotate = _nothing,
+        on_look: Callable[[], None] = lambda: None,
+    ) -> None:
         self.state = Leading()
         self.fault = ""
         """Why the Lease could not be read or written."""
         self._client = client
         self._namespace = namespace
+        self._name = name
+        self._annotate = annotate
+        self._on_look = on_look
+        self._log = structlog.get_logger(logger)
         self._path = _PATH.format(namespace)
         self._identity = identity
 
     @property
     def leads(self) -> bool:
-        """Whether this replica may probe and write now."""
+        """Whether this replica leads now."""
         return leads(self.state, identity=self._identity, now=trio.current_time())
 
     @property
@@ -78,6 +101,7 @@ class LeaseKeeper:
         try:
             while True:
                 await self._try()
+                self._on_look()
                 await trio.sleep(RENEW)
         finally:
             if self.leads:
@@ -94,10 +118,12 @@ class LeaseKeeper:
             pass
         except ApiError as error:
             if self.fault != str(error):
-                log.warning("the Lease cannot be held", lease=f"{self._namespace}/{LEASE}", cause=one_line(str(error)))
+                self._log.warning(
+                    "the Lease cannot be held", lease=f"{self._namespace}/{self._name}", cause=one_line(str(error))
+                )
             self.fault = str(error)
         if self.leads != before:
-            log.info("leading" if self.leads else "not leading", holder=self.holder)
+            self._log.info("leading" if self.leads else "not leading", holder=self.holder)
 
     async def _look_and_write(self) -> None:
         """Raises ApiError."""
@@ -111,7 +137,7 @@ class LeaseKeeper:
 
     async def _look(self) -> SeenLease:
         try:
-            body = await self._client.get(f"{self._path}/{LEASE}", seconds=SECONDS)
+            body = await self._client.get(f"{self._path}/{self._name}", seconds=SECONDS)
         except NotFound:
             return SeenLease()
         return _read(body)
@@ -121,20 +147,23 @@ class LeaseKeeper:
             await self._write("", create=False)
         except ApiError as error:
             # The next replica takes it after DURATION.
-            log.info("the Lease was not given back", cause=one_line(str(error)))
+            self._log.info("the Lease was not given back", cause=one_line(str(error)))
 
     async def _write(self, holder: str, *, create: bool) -> SeenLease:
         """Raises ApiError: Conflict if another replica was faster."""
         body = json.dumps(self._manifest(holder)).encode()
-        method, path = ("POST", self._path) if create else ("PUT", f"{self._path}/{LEASE}")
+        method, path = ("POST", self._path) if create else ("PUT", f"{self._path}/{self._name}")
         answer = await self._client.change(
-            method, path, {"fieldManager": LEASE}, body, content_type="application/json", seconds=SECONDS
+            method, path, {"fieldManager": self._name}, body, content_type="application/json", seconds=SECONDS
         )
         return _read(answer)
 
     def _manifest(self, holder: str) -> dict[str, Any]:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        metadata: dict[str, Any] = {"name": LEASE, "namespace": self._namespace}
+        metadata: dict[str, Any] = {"name": self._name, "namespace": self._namespace}
+        annotations = dict(self._annotate(self.state.seen))
+        if annotations:
+            metadata["annotations"] = annotations
         metadata["labels"] = {"app.kubernetes.io/part-of": "switchback"}
         if self.state.seen.version:
             metadata["resourceVersion"] = self.state.seen.version
@@ -149,7 +178,10 @@ def _read(body: bytes) -> SeenLease:
     except FAULTS as error:
         raise Garbled(f"the Lease cannot be read: {error}") from error
     spec = lease.spec or _Spec()
-    return SeenLease(spec.holder_identity or "", lease.metadata.resource_version, _age(spec.renew_time or ""))
+    annotations = lease.metadata.annotations or {}
+    return SeenLease(
+        spec.holder_identity or "", lease.metadata.resource_version, _age(spec.renew_time or ""), annotations
+    )
 
 
 def _age(renewed: str) -> float:

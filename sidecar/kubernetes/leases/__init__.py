@@ -1,0 +1,1 @@
+"""Leases: which of several replicas leads."""
