@@ -129,7 +129,7 @@ class ZoneFeeder:
             if zones.is_changed:
                 zones.commit(serial)
                 published.tell()
-                self._log.info("zones published", serial=serial, names=len(zones.table))
+                self._log.debug("zones published", serial=serial, names=len(zones.table))
         self._report(zones.inexpressible)
 
     def _report(self, found: Inexpressible) -> None:
