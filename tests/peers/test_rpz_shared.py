@@ -1,4 +1,4 @@
-"""Two primaries of one zone with one Lease, on a real API server: a secondary that changes between them never goes back.
+"""Two primaries of one zone with one Lease, on a real API server: a secondary that changes between them goes on.
 
 The secondary is dnspython's: it asks one primary, then the other one, while objects come and one primary is killed.
 """
