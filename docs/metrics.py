@@ -24,6 +24,7 @@ from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.server.dns_server import DnsServer
+from dnsproxy.workers.numbers import PoolNumbers
 from proxy.admin.metrics import RelayCollector, RouteCollector, RouteCountCollector, RouteCounts
 from proxy.relay.counters import Counters
 from proxy.serve.fleet import Fleet
@@ -42,7 +43,9 @@ async def _collected() -> Mapping[str, list[Metric]]:
     )
     statuses = [FollowerStatus("Ingress")]
     collectors: Mapping[str, Sequence[Collector]] = {
-        "`dnsproxy serve`": [ServerCollector(server, keeper, lambda: statuses, ownership=ownership)],
+        "`dnsproxy serve`": [
+            ServerCollector(server, keeper, lambda: statuses, ownership=ownership, workers=PoolNumbers(server))
+        ],
         "`dnsproxy operate`": [SteeringCollector(SteeringStatus())],
         "`dnsproxy operate` and `dnsproxy install --watch`": [WatchCollector(WatchStatus())],
         "`dnsproxy ip-mode --watch`": [IpModeCollector([])],

@@ -25,6 +25,7 @@ from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings, ZoneUpstreams
 from dnsproxy.forward.source_ports import SOCKETS
 from dnsproxy.forward.upstream import Upstream
+from dnsproxy.forward.upstream_report import UpstreamReport
 from dnsproxy.forward.upstream_socket import Receiver
 from sidecar.loop.poller import Poller
 from sidecar.values.endpoints import Endpoint
@@ -58,6 +59,13 @@ class Upstreams:
     def most_attempts(self) -> int:
         """How often one upstream may be asked for one query."""
         return self._settings.attempts
+
+    def reports(self) -> list[UpstreamReport]:
+        """The state of each upstream in use, in the order to ask them."""
+        return [
+            UpstreamReport(str(one), one.asked, one.health.failing, one.looping, one.health.misses, one.stream_only)
+            for one in self.used
+        ]
 
     async def run(self, loops: LoopProbes) -> None:
         """Keep the upstreams until cancelled."""

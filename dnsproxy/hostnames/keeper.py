@@ -42,11 +42,21 @@ class TableObserver(Protocol):
         """The next table."""
 
 
+def _make_writer(ttl: int, never: tuple[str, ...]) -> TableWriter:
+    return TableWriter(ttl=ttl, never=never)
+
+
 class TableKeeper:
-    """Owns the registry and the next table."""
+    """Owns the registry and the next table. `make_writer` makes a writer for a TTL and for denied names."""
 
     def __init__(
-        self, registry: Registry, *, ttl: int, publish: Callable[[HostTable], None], sources: Iterable[str]
+        self,
+        registry: Registry,
+        *,
+        ttl: int,
+        publish: Callable[[HostTable], None],
+        sources: Iterable[str],
+        make_writer: Callable[[int, tuple[str, ...]], TableWriter] = _make_writer,
     ) -> None:
         self.registry = registry
         self.names = 0
@@ -55,7 +65,8 @@ class TableKeeper:
         self.observers: list[TableObserver] = []
         self._retelling = False
         self._made_for = ttl, registry.denied
-        self._writer = TableWriter(ttl=ttl, never=registry.denied)
+        self._make_writer = make_writer
+        self._writer = make_writer(ttl, registry.denied)
         self._publish = publish
         self._unsynced = dict.fromkeys(sources)
         self._unpublished: set[str] = set()
@@ -137,7 +148,7 @@ class TableKeeper:
         wanted = self.registry.ttl or self._made_for[0], self.registry.denied
         if wanted != self._made_for:
             self._made_for = wanted
-            self._writer = TableWriter(ttl=wanted[0], never=wanted[1])
+            self._writer = self._make_writer(*wanted)
             self.registry.touch(self.registry.every_name())
 
     def _show(self, table: HostTable) -> None:

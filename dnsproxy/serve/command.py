@@ -36,6 +36,7 @@ from sidecar.sockets.inherited import SYSTEMD
 _TTL = (1, 3600)
 _WAITING = (1, 1_000_000)
 _NAMES = (1, 100_000_000)
+MOST_WORKERS = 256
 
 EPILOG = """\b
 Examples:
@@ -82,6 +83,14 @@ TARGET = CheckedType("target", split_target)
     help="Where to answer, UDP and TCP; `systemd`: on the sockets of a .socket unit.",
 )
 @click.option("--share-ports", is_flag=True, help="Let several processes share the ports of --listen, one core each.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, MOST_WORKERS),
+    metavar="N",
+    default=1,
+    help="How many processes answer, one core each; with more than one, another process follows the sources. "
+    "--outstanding is divided among them; --outstanding-per-client, connections and open files are limited for each.",
+)
 @click.option(
     "--upstream",
     type=CheckedType("addr[:port]", parse_upstream),
@@ -256,10 +265,12 @@ TARGET = CheckedType("target", split_target)
 @log_options
 def serve(log_format: str | None, log_level: str, **values: Any) -> None:
     """Answer the hostnames of a table and forward all other queries."""
+    from dnsproxy.serve.answering import spawner_for  # noqa: PLC0415
     from dnsproxy.serve.program import run_serve  # noqa: PLC0415  # --help must not cost what a server needs
     from dnsproxy.serve.settings import make_settings  # noqa: PLC0415
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     settings = make_settings(**values)
     configure_logging(format=log_format, level=log_level)
-    run_program(run_serve, settings)
+    with spawner_for(settings) as spawner:
+        run_program(run_serve, settings, spawner)

@@ -14,9 +14,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from dnsproxy.answers.counters import BUCKETS, Counters, Durations
+from dnsproxy.answers.table import HostTable
 from dnsproxy.dns.wire import Rcode
+from dnsproxy.forward.upstream_report import UpstreamReport
 from dnsproxy.hostnames.keeper import TableKeeper
-from dnsproxy.server.dns_server import DnsServer
+from dnsproxy.serve.worker_metrics import WorkerNumbers, worker_metrics
 from sidecar.kubernetes.follower_status import FollowerStatus
 
 
@@ -36,18 +38,38 @@ class OwnershipNumbers(Protocol):
         """Hostnames that were not looked up yet."""
 
 
+class AnsweringServer(Protocol):
+    """The server that answers, in one process or in several."""
+
+    @property
+    def table(self) -> HostTable:
+        """The table that it answers from."""
+
+    @property
+    def counters(self) -> Counters:
+        """Its counts since the start."""
+
+    @property
+    def outstanding(self) -> int:
+        """How many queries wait for an upstream."""
+
+    def upstream_reports(self) -> list[UpstreamReport]:
+        """The state of each upstream."""
+
+
 class ServerCollector(Collector):
     """Reads the numbers of one server at each scrape."""
 
     def __init__(
         self,
-        server: DnsServer,
+        server: AnsweringServer,
         keeper: TableKeeper,
         statuses: Callable[[], Iterable[FollowerStatus]] = tuple,
         *,
         ownership: OwnershipNumbers | None = None,
         upstream_notes: Callable[[], Sequence[str]] = tuple,
         more: Callable[[], Iterable[Metric]] = tuple,
+        workers: WorkerNumbers | None = None,
     ) -> None:
         self._server = server
         self._keeper = keeper
@@ -55,6 +77,7 @@ class ServerCollector(Collector):
         self._ownership = ownership
         self._upstream_notes = upstream_notes
         self._more = more
+        self._workers = workers
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
@@ -65,6 +88,7 @@ class ServerCollector(Collector):
             "proto",
             {"udp": counters.requests_udp, "tcp": counters.requests_tcp},
         )
+        yield from worker_metrics(self._workers)
         yield _responses(counters)
         yield _durations(counters)
         yield from _forwarding(counters, self._server.outstanding)
@@ -192,15 +216,14 @@ def _forwarding(counters: Counters, outstanding: int) -> Iterator[Metric]:
     )
 
 
-def _upstreams(server: DnsServer) -> GaugeMetricFamily:
+def _upstreams(server: AnsweringServer) -> GaugeMetricFamily:
     family = GaugeMetricFamily(
         "dnsproxy_forward_upstream_healthy",
         "1: asked in its turn; 0: failing and asked after the others, or looping back to this server and excluded.",
         labels=["upstream"],
     )
-    if server.forwarder is not None:
-        for upstream in server.forwarder.upstreams.used:
-            family.add_metric([str(upstream)], not (upstream.health.failing or upstream.looping))
+    for one in server.upstream_reports():
+        family.add_metric([one.name], not (one.failing or one.looping))
     return family
 
 

@@ -14,6 +14,7 @@ import trio
 from dnsproxy.serve.descriptor_shares import divide
 from dnsproxy.serve.service import Bound, Service
 from dnsproxy.serve.settings import ServeSettings
+from dnsproxy.workers.spawner import SpawnerProcess
 from sidecar.cli.signals import run_until_signal
 from sidecar.files.follow import Reloads
 from sidecar.kubernetes.cluster import Cluster
@@ -23,11 +24,11 @@ from sidecar.sockets.descriptors import admin_share, descriptor_limit, free_desc
 log = structlog.get_logger("dnsproxy")
 
 
-async def run_serve(settings: ServeSettings) -> int:
-    """Serve until SIGTERM or SIGINT; the exit status."""
+async def run_serve(settings: ServeSettings, spawner: SpawnerProcess | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status. With a spawner, its workers answer."""
     reloads = Reloads()
     return await run_until_signal(
-        partial(serve, settings, reloads=reloads),
+        partial(serve, settings, reloads=reloads, spawner=spawner),
         grace=settings.lameduck + settings.drain,
         reload=reloads.request,
         upcoming=_upcoming(settings),
@@ -35,8 +36,11 @@ async def run_serve(settings: ServeSettings) -> int:
 
 
 def _upcoming(settings: ServeSettings) -> int:
-    """Descriptors that a server opens for certain: UDP and TCP for each endpoint, the poller and the admin port."""
-    return 2 * len(settings.listen) + 2
+    """Descriptors that a server opens for certain: UDP and TCP for each endpoint, the poller and the admin port.
+
+    Each worker has sockets of its own, and a control socket.
+    """
+    return 2 * len(settings.listen) * settings.workers + 2 + (settings.workers if settings.workers > 1 else 0)
 
 
 async def serve(
@@ -44,13 +48,14 @@ async def serve(
     stopping: trio.Event,
     *,
     reloads: Reloads | None = None,
+    spawner: SpawnerProcess | None = None,
     task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until `stopping` is set and for the lame duck's time, then answer pending queries. Raises StartError."""
     cluster = await _load_cluster(settings)
     async with trio.open_nursery() as nursery:
         shares = divide(free_descriptors(upcoming=_upcoming(settings)), admin=admin_share(descriptor_limit()))
-        service = Service(settings, shares, reloads)
+        service = Service(settings, shares, reloads, spawner)
         bound = await nursery.start(service.run, cluster)
         where = {"dns": [str(endpoint) for endpoint in bound.dns], "admin": str(bound.admin or "off")}
         log.info("limits", descriptors=descriptor_limit(), **shares._asdict())
@@ -64,7 +69,7 @@ async def serve(
         if settings.lameduck:
             log.info("not ready any more, still answering", seconds=settings.lameduck)
             await trio.sleep(settings.lameduck)
-        await service.server.drain()
+        await service.answering.drain()
         nursery.cancel_scope.cancel()
 
 

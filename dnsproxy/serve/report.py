@@ -12,7 +12,7 @@ from typing import Final
 
 import trio
 
-from dnsproxy.admin.pages.overview import Overview, UpstreamState
+from dnsproxy.admin.pages.overview import Overview, UpstreamState, WorkerFacts
 from dnsproxy.admin.pages.rates import CHARTS, read_counters
 from dnsproxy.admin.pages.routes import Pages, table_routes
 from dnsproxy.admin.publication_route import PublicationRoute
@@ -20,14 +20,14 @@ from dnsproxy.admin.rewrites_route import RewritesRoute
 from dnsproxy.admin.subjects_route import subjects_route
 from dnsproxy.admin.zones_route import zones_route
 from dnsproxy.hostnames.keeper import TableKeeper
-from dnsproxy.serve.metrics import ServerCollector
+from dnsproxy.serve.metrics import AnsweringServer, ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.upstream_watch import UpstreamWatch
 from dnsproxy.serve.zone_report import ZoneReport
-from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.snapshot.file import SnapshotStatus
 from dnsproxy.snapshot.format import format_restored
 from dnsproxy.sources.cluster_sources import ClusterSources
+from dnsproxy.workers.numbers import PoolNumbers
 from sidecar.admin.page.document import Fact, Level
 from sidecar.admin.page.history import History
 from sidecar.admin.port import AdminPort
@@ -37,6 +37,9 @@ from sidecar.kubernetes.follower_status import FollowerStatus
 _TIDY_SECONDS: Final = 5
 """Between two releases of unused search indexes."""
 _STOPPING: Final = Readiness(False, "stopping")
+_NO_WORKER: Final = Readiness(False, "no worker answers")
+"""One is enough: a worker that died or hangs is replaced within seconds, and its queries wait for that. Not to be ready
+would take the others from the clients too."""
 
 
 class SelfReport:
@@ -44,7 +47,7 @@ class SelfReport:
 
     def __init__(
         self,
-        server: DnsServer,
+        server: AnsweringServer,
         keeper: TableKeeper,
         *,
         ttl: int,
@@ -52,6 +55,7 @@ class SelfReport:
         ownership: OwnershipWatch | None = None,
         upstreams: UpstreamWatch | None = None,
         zones: ZoneReport | None = None,
+        workers: PoolNumbers | None = None,
     ) -> None:
         self.stopping = False
         """Whether the server is shutting down and not ready any more."""
@@ -63,6 +67,7 @@ class SelfReport:
         self._ownership = ownership
         self._watched_upstreams = upstreams
         self._zones = zones or ZoneReport()
+        self._workers = workers
         self._history = History(CHARTS)
 
     async def serve(self, port: AdminPort) -> None:
@@ -86,6 +91,7 @@ class SelfReport:
                     ownership=self._ownership,
                     upstream_notes=self._upstream_notes,
                     more=self._zones.metrics,
+                    workers=self._workers,
                 ),
                 readiness=self._judge,
                 page=pages.overview,
@@ -123,16 +129,19 @@ class SelfReport:
             upstreams=self._upstreams(),
             counters=self._server.counters,
             history=self._history,
+            workers=self._worker_facts(),
             notes=self._notes(),
         )
 
     def _upstreams(self) -> list[UpstreamState]:
-        if self._server.forwarder is None:
-            return []
         return [
-            UpstreamState(str(one), one.asked, one.health.failing, one.looping, one.health.misses, one.stream_only)
-            for one in self._server.forwarder.upstreams.used
+            UpstreamState(one.name, one.asked, one.failing, one.looping, one.misses, one.stream_only)
+            for one in self._server.upstream_reports()
         ]
+
+    def _worker_facts(self) -> list[WorkerFacts]:
+        states = self._workers.states() if self._workers else []
+        return [WorkerFacts(one.place, one.process, one.since, one.restarts, one.answering) for one in states]
 
     def _statuses(self) -> list[FollowerStatus]:
         upstreams = self._watched_upstreams.statuses if self._watched_upstreams else []
@@ -164,6 +173,8 @@ class SelfReport:
     def _judge(self) -> Readiness:
         if self.stopping:
             return _STOPPING
+        if self._workers is not None and not self._workers.answering:
+            return _NO_WORKER
         waiting = self._keeper.waiting_for
         if not waiting:
             return Readiness(True, f"ready, {self._keeper.names} names")

@@ -18,7 +18,6 @@ import structlog
 import trio
 
 from dnsproxy.answers.table import HostTable
-from dnsproxy.datagrams.open import open_port
 from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf, follow_search, log_own_nameservers
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.holds import Holds
@@ -31,6 +30,7 @@ from dnsproxy.primary.serials import SameSerials
 from dnsproxy.replica.replica import Replica, table_zone_of
 from dnsproxy.replica.replica_registry import SOURCE as RPZ
 from dnsproxy.replica.replica_registry import ReplicaRegistry
+from dnsproxy.serve.answering import Answering
 from dnsproxy.serve.descriptor_shares import Shares
 from dnsproxy.serve.guarded_domains import GuardedDomains
 from dnsproxy.serve.ownership_watch import OwnershipWatch
@@ -43,11 +43,10 @@ from dnsproxy.serve.upstream_choice import describe_routes, describe_upstreams
 from dnsproxy.serve.upstream_watch import SOURCE as UPSTREAMS
 from dnsproxy.serve.upstream_watch import UpstreamWatch
 from dnsproxy.serve.zone_report import ZoneReport
-from dnsproxy.server.dns_server import DnsServer
-from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
 from dnsproxy.snapshot.format import SavedRights
 from dnsproxy.sources.cluster_sources import ClusterSources
+from dnsproxy.workers.spawner import SpawnerProcess
 from sidecar.admin.port import open_admin_port
 from sidecar.files.follow import Reloads
 from sidecar.kubernetes.cluster import Cluster
@@ -75,14 +74,18 @@ class Bound:
 class Service:
     """The server, the keeper of its table, its sources and its reports."""
 
-    def __init__(self, settings: ServeSettings, shares: Shares, reloads: Reloads | None) -> None:
+    def __init__(
+        self,
+        settings: ServeSettings,
+        shares: Shares,
+        reloads: Reloads | None,
+        spawner: SpawnerProcess | None = None,
+    ) -> None:
         self.settings = settings
         self.reloads = reloads
-        self.forwarding = replace(settings.forwarding, source_ports=shares.source_ports)
-        self.server = DnsServer(
-            forwarding=self.forwarding,
-            limits=StreamLimits(connections=shares.connections, per_client=shares.per_client),
-        )
+        self.answering = Answering(settings, shares, spawner)
+        self.forwarding = self.answering.forwarding
+        self.server = self.answering.server
         followed = ClusterSources.reports(settings.cluster, settings.rights) if settings.cluster else []
         sources = [STATIC, *followed]
         sources += [RPZ] if settings.replica else []
@@ -90,7 +93,13 @@ class Service:
         enforce = settings.ownership.mode is Mode.ENFORCE
         sources += [RECORDS] if enforce and settings.cluster else []
         registry = self._make_registry()
-        self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
+        self.keeper = TableKeeper(
+            registry,
+            ttl=settings.ttl,
+            publish=self._publish,
+            sources=sources,
+            make_writer=self.answering.make_writer,
+        )
         self.replica = self._make_replica(registry)
         self.cluster: ClusterSources | None = None
         self.ownership: OwnershipWatch | None = None
@@ -106,13 +115,14 @@ class Service:
         self._guarded = GuardedDomains(self.keeper, search=settings.guards.search, domains=settings.domains)
         self.upstreams = self._make_upstreams()
         self.report = SelfReport(
-            self.server,
+            self.answering.numbers,
             self.keeper,
             ttl=settings.ttl,
             zones=ZoneReport(self.primary, self.replica),
             cluster=self.cluster,
             ownership=self.ownership,
             upstreams=self.upstreams,
+            workers=self.answering.workers,
         )
         self._static = StaticHosts(settings, self.keeper, on_change=self._log_rejections)
         self._rejections = RejectionLog()
@@ -145,11 +155,9 @@ class Service:
             others, ours = settings.without_loops(listening)
             log_own_nameservers(ours)
             if self.upstreams is None:
-                self.server.replace_upstreams(replace(self.forwarding, upstreams=others.upstreams))
+                self.answering.replace_upstreams(replace(self.forwarding, upstreams=others.upstreams))
             port = sockets.enter_context(open_admin_port(settings.admin, hosts=settings.admin_hosts))
             async with trio.open_nursery() as nursery:
-                listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
-                nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
                 nursery.start_soon(self.keeper.run)
                 if self.replica is not None:
                     nursery.start_soon(self.replica.run)
@@ -171,6 +179,7 @@ class Service:
                 elif settings.search_conf:
                     nursery.start_soon(self._follow_search, settings.search_conf)
                 nursery.start_soon(self.report.serve, port)
+                await self.answering.start(nursery, streams, datagrams, sockets)
                 task_status.started(Bound(listening, port.endpoint))
 
     def _make_registry(self) -> Registry:
@@ -221,12 +230,12 @@ class Service:
                 on_domains=self._guarded.use_corefile,
             )
         given = settings.forwarding.upstreams
-        self.server.report_forwards(describe_routes(()) if settings.resolv_conf else describe_upstreams(given))
+        self.answering.report_forwards(describe_routes(()) if settings.resolv_conf else describe_upstreams(given))
         return None
 
     def _use_upstreams(self, forwarding: ForwardSettings, forwards: str) -> None:
-        self.server.replace_upstreams(forwarding)
-        self.server.report_forwards(forwards)
+        self.answering.replace_upstreams(forwarding)
+        self.answering.report_forwards(forwards)
 
     async def _await_first_looks(self, ownership: OwnershipWatch) -> None:
         """Enforced, a new replica forwards the cluster's own names until they were looked up: it is not ready before.
@@ -263,7 +272,7 @@ class Service:
 
     async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
         used = self.forwarding
-        apply = self.upstreams.set_node if self.upstreams else self.server.replace_upstreams
+        apply = self.upstreams.set_node if self.upstreams else self.answering.replace_upstreams
         search = self._guarded.use_search if self.settings.search_conf else lambda _: None
         await follow_resolv_conf(
             path, used=used, listening=listening, apply=apply, apply_search=search, reloads=self.reloads

@@ -76,6 +76,8 @@ class ServeSettings:
     """Seconds after the first signal in which queries are answered as before, while /readyz answers 503."""
     drain: float = 5.0
     """Seconds after those for pending queries."""
+    workers: int = 1
+    """How many processes answer; 1: this process."""
 
     def without_loops(self, listening: Iterable[Endpoint]) -> tuple[ForwardSettings, tuple[Endpoint, ...]]:
         """The forwarding without nameservers of resolv.conf that are endpoints listened at, and those.
@@ -152,6 +154,7 @@ def make_settings(**values: Any) -> ServeSettings:
         replica=replica,
         lameduck=values["lameduck"],
         drain=values["drain"],
+        workers=values["workers"],
     )
     # The sockets are open only later, and some may be inherited; this much is known now.
     settings.without_loops(settings.listen)

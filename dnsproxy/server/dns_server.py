@@ -23,6 +23,7 @@ from dnsproxy.dns import probe
 from dnsproxy.dns.wire import Query, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.forward.upstream_report import UpstreamReport
 from dnsproxy.server.stale import STALE, is_stale
 from dnsproxy.server.stream_connection import StreamLimits, Transfer
 from dnsproxy.server.stream_server import StreamServer
@@ -71,6 +72,10 @@ class DnsServer:
         """How many queries wait for an upstream."""
         return len(self.forwarder) if self.forwarder is not None else 0
 
+    def upstream_reports(self) -> list[UpstreamReport]:
+        """The state of each upstream, in the order to ask them."""
+        return self.forwarder.upstreams.reports() if self.forwarder is not None else []
+
     def report_forwards(self, forwards: str) -> None:
         """Answer probes with this text on where all other names are forwarded."""
         self._probe_row = probe.make_row(forwards)
@@ -88,15 +93,25 @@ class DnsServer:
         """
         return await self.forwarder.upstreams.exchange(query) if self.forwarder is not None else None
 
-    async def run(self, ports: Sequence[DatagramPort], listeners: Sequence[trio.SocketListener]) -> None:
-        """Serve bound UDP ports and listening TCP sockets until cancelled."""
+    async def run(
+        self,
+        ports: Sequence[DatagramPort],
+        listeners: Sequence[trio.SocketListener],
+        *,
+        unread_since: float | None = None,
+    ) -> None:
+        """Serve bound UDP ports and listening TCP sockets until cancelled.
+
+        `unread_since`: since when nothing may have read the ports, on the clock of time.perf_counter().
+        """
+        begun = time.perf_counter() if unread_since is None else unread_since
         poller = Poller(batch=_POLLED)
         with poller, Forwarder(settings=self._forwarding, poller=poller, counters=self.counters) as forwarder:
             self.forwarder = forwarder
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(forwarder.run)
                 for port in ports:
-                    nursery.start_soon(self._serve_datagrams, port, forwarder)
+                    nursery.start_soon(self._serve_datagrams, port, forwarder, begun)
                 for listener in listeners:
                     nursery.start_soon(self._streams.run, listener)
 
@@ -106,9 +121,8 @@ class DnsServer:
         if self.forwarder is not None:
             await self.forwarder.wait_empty()
 
-    async def _serve_datagrams(self, port: DatagramPort, forwarder: Forwarder) -> None:
+    async def _serve_datagrams(self, port: DatagramPort, forwarder: Forwarder, emptied: float) -> None:
         descriptor = port.socket.fileno()
-        emptied = time.perf_counter()
         while True:
             await trio.lowlevel.wait_readable(descriptor)
             for _ in range(_ROUNDS):

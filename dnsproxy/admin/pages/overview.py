@@ -39,6 +39,19 @@ class UpstreamState:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerFacts:
+    """The state of one worker process."""
+
+    number: int
+    process: int | None
+    since: float
+    """Seconds since its start."""
+    restarts: int
+    """How many workers it has replaced."""
+    answering: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """Everything that the page shows, at this moment."""
 
@@ -59,6 +72,8 @@ class Overview:
     upstreams: Sequence[UpstreamState]
     counters: Counters
     history: History
+    workers: Sequence[WorkerFacts] = ()
+    """Empty: one process does everything."""
     notes: Sequence[str] = ()
 
 
@@ -72,6 +87,8 @@ def overview_facts(overview: Overview) -> Iterator[Fact]:
         yield from _upstream_facts(number, upstream)
     for number, source in enumerate(overview.sources):
         yield from _source_facts(number, source, overview.now)
+    for worker in overview.workers:
+        yield from _worker_facts(worker)
 
 
 def format_overview(overview: Overview) -> Markup:
@@ -91,6 +108,7 @@ def format_overview(overview: Overview) -> Markup:
             section("The last five minutes", format_charts(overview.history), key="rates"),
             section("Upstreams", _upstreams(overview.upstreams), key="upstreams"),
             section("Sources", _sources(overview), key="sources"),
+            *([section("Workers", _workers(overview.workers), key="workers")] if overview.workers else ()),
             section("Table", facts(_table_facts(overview)), key="table"),
             section("The stanza", joined((html(_STANZA), facts(_stanza_facts(overview)))), key="stanza"),
         )
@@ -165,6 +183,25 @@ def _upstream_facts(number: int, upstream: UpstreamState) -> tuple[Fact, Fact]:
         Fact("Health", health.text, health.level, f"upstream-{number}"),
         Fact("Unanswered", f"{upstream.misses:,}", live=f"upstream-{number}-misses"),
     )
+
+
+def _workers(workers: Sequence[WorkerFacts]) -> Markup:
+    return table(
+        "Processes that answer; the table and all numbers here are of all together",
+        ("Worker", "State", "Process", "Started", "Replaced"),
+        [[text(str(one.number)), *map(value, _worker_facts(one))] for one in workers],
+        empty="None.",
+    )
+
+
+def _worker_facts(worker: WorkerFacts) -> Iterator[Fact]:
+    key = f"worker-{worker.number}"
+    state = ("answers", Level.OK) if worker.answering else ("gives no sign of life", Level.BAD)
+    yield Fact("State", *state, key)
+    yield Fact("Process", "unknown" if worker.process is None else str(worker.process), live=f"{key}-process")
+    yield Fact("Started", format_age(worker.since), live=f"{key}-since")
+    level = Level.WARN if worker.restarts else Level.PLAIN
+    yield Fact("Replaced", f"{worker.restarts:,}", level, f"{key}-restarts")
 
 
 def _sources(overview: Overview) -> Markup:

@@ -27,7 +27,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ServeSettings]:
     """The settings that the command would have run with."""
     made: list[ServeSettings] = []
 
-    def run(_: object, settings: ServeSettings) -> None:
+    def run(_: object, settings: ServeSettings, __: object) -> None:
         made.append(settings)
 
     monkeypatch.setattr(command, "run_program", run)

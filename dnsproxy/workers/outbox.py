@@ -1,0 +1,64 @@
+"""An outbox: frames for one process, sent in order by a task of their own, so that a slow reader holds up nobody.
+
+The law: posting never waits. The queue is bounded by the life of its reader: one that reads nothing for seconds is
+killed (see pool.py), and its outbox goes with it.
+"""
+
+from __future__ import annotations
+
+import array
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import trio
+
+_JOINED: Final = 1 << 16
+"""Octets that leave in one call."""
+
+
+def _nothing() -> None:
+    """What follows a frame without descriptors."""
+
+
+class Outbox:
+    """The frames for the other end of a stream socket."""
+
+    def __init__(self, sock: trio.socket.SocketType) -> None:
+        self._socket = sock
+        self._queue: deque[tuple[bytes, Sequence[int], Callable[[], None]]] = deque()
+        self._posted = trio.Event()
+
+    def post(self, octets: bytes, descriptors: Sequence[int] = (), *, sent: Callable[[], None] = _nothing) -> None:
+        """Queue a frame, with descriptors that are open until `sent` is called."""
+        self._queue.append((octets, descriptors, sent))
+        self._posted.set()
+
+    async def run(self) -> None:
+        """Send until the other end is closed, or until cancelled."""
+        try:
+            while True:
+                await self._posted.wait()
+                self._posted = trio.Event()
+                while self._queue:
+                    await self._send_next()
+        except (ConnectionError, trio.ClosedResourceError):
+            # The reader of the same socket handles the end.
+            return
+
+    async def _send_next(self) -> None:
+        octets, descriptors, sent = self._queue.popleft()
+        rest = memoryview(octets)
+        if descriptors:
+            # They go with the first octet.
+            ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+            rest = rest[await self._socket.sendmsg([rest], ancillary) :]
+            sent()
+        else:
+            joined = bytearray(octets)
+            while self._queue and len(joined) < _JOINED and not self._queue[0][1]:
+                joined += self._queue.popleft()[0]
+            rest = memoryview(joined)
+        while rest:
+            rest = rest[await self._socket.send(rest) :]

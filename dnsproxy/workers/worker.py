@@ -1,0 +1,136 @@
+"""A worker: the process that answers on one set of sockets, from the table that the parent sends.
+
+The law: it decides nothing: table, upstreams and the end come from the parent, and it ends when the parent has gone. A
+version of the table is written in slices, and shown whole.
+"""
+
+from __future__ import annotations
+
+import gc
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Final, TypeVar
+
+import msgspec
+import structlog
+import trio
+
+from dnsproxy.datagrams.open import open_port
+from dnsproxy.server.dns_server import DnsServer
+from dnsproxy.server.stream_connection import StreamLimits
+from dnsproxy.workers.feed import FeedReader
+from dnsproxy.workers.forwarding import unpack_forwarding
+from dnsproxy.workers.messages import (
+    FOR_WORKER,
+    Beat,
+    Begin,
+    Drain,
+    Drained,
+    Forwarding,
+    Frames,
+    FromWorker,
+    HostRows,
+    Limits,
+    Publish,
+    Shown,
+    frame,
+)
+from sidecar.loop.slices import in_slices
+
+BEAT: Final = 0.5
+"""Seconds between two signs of life."""
+_CHUNK: Final = 1 << 14
+"""Octets received in one call: rows whose decoding takes a fraction of a slice."""
+M = TypeVar("M")
+
+
+def run_worker(
+    control: socket.socket,
+    *,
+    streams: Sequence[socket.socket],
+    datagrams: Sequence[socket.socket],
+    table: FeedReader,
+    place: int,
+) -> None:
+    """Answer on bound and listening sockets until the control socket is closed. In a fork, outside any event loop."""
+    structlog.contextvars.bind_contextvars(worker=place)
+    for one in (control, *streams, *datagrams):
+        one.setblocking(False)
+    trio.run(_Worker(control, table).run, streams, datagrams)
+
+
+async def receive(sock: trio.socket.SocketType, decoder: msgspec.msgpack.Decoder[M]) -> AsyncIterator[M]:
+    """The messages on a stream socket until the other end is closed."""
+    frames = Frames()
+    while True:
+        try:
+            octets = await sock.recv(_CHUNK)
+        except ConnectionError:
+            return
+        if not octets:
+            return
+        for message in frames.feed(octets, decoder):
+            yield message
+
+
+class _Worker:
+    def __init__(self, control: socket.socket, table: FeedReader) -> None:
+        self._control = trio.socket.from_stdlib_socket(control)
+        self._table = table
+        self._sending = trio.Lock()
+
+    async def run(self, streams: Sequence[socket.socket], datagrams: Sequence[socket.socket]) -> None:
+        """Serve from the first two messages on until the control socket is closed."""
+        messages = receive(self._control, FOR_WORKER)
+        limits, forwarding = await anext(messages), await anext(messages)
+        if not isinstance(limits, Limits) or not isinstance(forwarding, Forwarding):
+            raise TypeError("a worker's first messages are its limits and its upstreams")
+        server = DnsServer(
+            forwarding=unpack_forwarding(forwarding),
+            limits=StreamLimits(connections=limits.connections, per_client=limits.per_client),
+        )
+        server.report_forwards(forwarding.forwards)
+        server.table = self._table.table()
+        gc.freeze()
+        listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(one)) for one in streams]
+        ports = [open_port(one) for one in datagrams]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(server.run, ports, listeners, unread_since=limits.unread_since))
+            nursery.start_soon(self._beat, server)
+            await in_slices(self._table.take_in())
+            async for message in messages:
+                match message:
+                    case Begin() | HostRows():
+                        self._table.pending.append(message)
+                        await in_slices(self._table.take_in())
+                    case Publish():
+                        server.table = self._table.publish(message)
+                        nursery.start_soon(self._send, Shown(message.version))
+                    case Forwarding():
+                        server.replace_upstreams(unpack_forwarding(message))
+                        server.report_forwards(message.forwards)
+                    case Drain():
+                        nursery.start_soon(self._drain, server)
+                    case _:
+                        pass
+            nursery.cancel_scope.cancel()
+
+    async def _beat(self, server: DnsServer) -> None:
+        while True:
+            await self._send(Beat(server.counters, server.outstanding, server.upstream_reports()))
+            await trio.sleep(BEAT)
+
+    async def _drain(self, server: DnsServer) -> None:
+        await server.drain()
+        await self._send(Beat(server.counters, server.outstanding, server.upstream_reports()))
+        await self._send(Drained())
+
+    async def _send(self, message: FromWorker) -> None:
+        octets = memoryview(frame(message))
+        async with self._sending:
+            # When the parent has gone, run() ends.
+            with suppress(ConnectionError):
+                while octets:
+                    octets = octets[await self._control.send(octets) :]
