@@ -31,13 +31,14 @@ def hosts() -> st.SearchStrategy[Host]:
     )
 
 
-Step = Host | Sequence[str] | frozenset[str] | None
-"""A host, closed zones, unready Services, or the publication of a version."""
+Step = Host | Sequence[str] | frozenset[str] | int | None
+"""A host, closed zones, unready Services, another TTL with an empty table, or the publication of a version."""
 STEPS = st.lists(
     st.one_of(
         hosts(),
         st.lists(st.sampled_from(ZONES), unique=True),
         st.frozensets(st.sampled_from(SERVICES[1:])),
+        st.integers(5, 6),
         st.none(),
         st.none(),
     ),
@@ -65,10 +66,18 @@ def play(steps: Iterable[Step]) -> tuple[bytes, list[object]]:
     """The octets of a feed, and the content of each version."""
     octets = bytearray()
     versions: list[object] = []
-    writer = FeedWriter(ttl=5, never=["never.example.org"], send=lambda message: octets.extend(frame(message)))
+
+    def begin(ttl: int, *, version: int = 0) -> FeedWriter:
+        return FeedWriter(
+            ttl=ttl, never=["never.example.org"], version=version, send=lambda message: octets.extend(frame(message))
+        )
+
+    writer = begin(5)
     for step in steps:
         if isinstance(step, Host):
             writer.put(step)
+        elif isinstance(step, int):
+            writer = begin(step, version=writer.version)
         elif isinstance(step, frozenset):
             writer.forward(step)
         elif step is not None:
@@ -89,9 +98,7 @@ def test_a_reader_shows_every_version_as_the_writer_did(steps: list[Step], size:
     for at in range(0, len(octets), size):
         for message in frames.feed(octets[at : at + size], FOR_SPAWNER):
             match message:
-                case Begin():
-                    reader.begin(message)
-                case HostRows():
+                case Begin() | HostRows():
                     reader.pending.append(message)
                     if early:
                         # As a worker does, which shows its table meanwhile.
@@ -109,9 +116,7 @@ def test_a_fork_amid_a_version_shows_the_last_whole_one(steps: list[Step]) -> No
     reader = FeedReader()
     for message in Frames().feed(octets, FOR_SPAWNER):
         match message:
-            case Begin():
-                reader.begin(message)
-            case HostRows():
+            case Begin() | HostRows():
                 reader.pending.append(message)
             case Publish():
                 reader.publish(message)
