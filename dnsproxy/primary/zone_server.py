@@ -10,12 +10,12 @@ import struct
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Final
 
-from dnsproxy.answers.decide import Forward, Outcome, Refuse, refuse, reply_limit
-from dnsproxy.dns import wire
-from dnsproxy.dns.wire import Fault, Query, Rcode, Type
+from dnsproxy.answers.decide import Outcome, refuse, reply_limit
+from dnsproxy.dns.wire import Query, Rcode, Type
 from dnsproxy.primary.published_zones import PublishedZones
 from dnsproxy.primary.request_check import RequestCheck, Sealer
 from dnsproxy.primary.settings import RpzSettings
+from dnsproxy.zone.concern import query_within
 from dnsproxy.zone.content import Piece
 from dnsproxy.zone.requests import serial_of_request
 from dnsproxy.zone.serials import is_newer
@@ -51,12 +51,20 @@ class ZoneServer:
         return self._check.refusals.count
 
     def concerns(self, message: bytes, outcome: Outcome) -> Query | None:
-        """The query, if it is for a name at or below a zone and the table does not answer it."""
-        query = outcome.query if isinstance(outcome, Forward) else _refused_query(message, outcome)
-        return query if query is not None and query.name.endswith(self._zone) and self._is_within(query.name) else None
+        """See ZoneService."""
+        return query_within(self._zone, message, outcome)
 
-    def answer(self, query: Query, *, client: str, stream: bool) -> bytes | ZoneTransfer:
-        """What to send for a query that concerns a zone."""
+    def answer_datagram(self, query: Query, *, client: str, reply: Callable[[bytes], None]) -> None:
+        """See ZoneService."""
+        found = self._answer(query, client=client, stream=False)
+        if isinstance(found, bytes):
+            reply(found)
+
+    def answer_stream(self, query: Query, *, client: str) -> bytes | ZoneTransfer:
+        """See ZoneService."""
+        return self._answer(query, client=client, stream=True)
+
+    def _answer(self, query: Query, *, client: str, stream: bool) -> bytes | ZoneTransfer:
         if self._published.zones.content_of(query.name) is None or query.type not in _SERVED:
             return refuse(query, Rcode.REFUSED).message
         sealer = self._check.check(query, client=client, stream=stream)
@@ -69,9 +77,6 @@ class ZoneServer:
             body = one_record(version, apex_record(version, query.type), rtype=query.type, reply=_head(query))
             return sealer.seal(query.message[:2] + body)
         return self._transfer(query, version, sealer, client=client, stream=stream)
-
-    def _is_within(self, name: bytes) -> bool:
-        return name == self._zone or len(name) - len(self._zone) in _label_starts(name)
 
     def _transfer(
         self, query: Query, version: ZoneVersion, sealer: Sealer, *, client: str, stream: bool
@@ -175,21 +180,6 @@ def _with_last(bodies: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
         yield held, True
 
 
-def _refused_query(message: bytes, outcome: Outcome) -> Query | None:
-    """The query of a refusal for its type; None for another one."""
-    if not isinstance(outcome, Refuse) or outcome.rcode != Rcode.REFUSED:
-        return None
-    query = wire.scan_query(message)
-    return None if isinstance(query, Fault) or query.klass != wire.CLASS_IN else query
-
-
 def _head(query: Query) -> int:
     flags: int = struct.unpack_from("!H", query.message, 2)[0]
     return reply_head(flags)
-
-
-def _label_starts(name: bytes) -> Iterator[int]:
-    position = 0
-    while name[position]:
-        position += 1 + name[position]
-        yield position

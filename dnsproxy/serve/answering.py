@@ -83,6 +83,11 @@ class Answering:
         """See DnsServer."""
         (self._pool or self.server).report_forwards(forwards)
 
+    def pass_zones(self, zone: bytes, notified: tuple[bytes, ...]) -> None:
+        """Have workers pass on what concerns a zone, empty for none, and the NOTIFYs of others to this process."""
+        if self._pool is not None:
+            self._pool.zones.serve(zone, notified)
+
     async def start(
         self,
         nursery: trio.Nursery,

@@ -114,6 +114,7 @@ class Service:
         self.primary = self._make_primary()
         self._guarded = GuardedDomains(self.keeper, search=settings.guards.search, domains=settings.domains)
         self.upstreams = self._make_upstreams()
+        self._pass_zones()
         self.report = SelfReport(
             self.answering.numbers,
             self.keeper,
@@ -214,6 +215,13 @@ class Service:
         if self.replica is None:
             self.server.answer_notify = primary.answer_notify
         return primary
+
+    def _pass_zones(self) -> None:
+        served = self.primary.published.zones if self.primary is not None else None
+        notified = [served.name, served.table_name] if served is not None else []
+        if self.settings.replica is not None:
+            notified.append(table_zone_of(self.settings.replica))
+        self.answering.pass_zones(served.name if served is not None else b"", tuple(notified))
 
     def _is_whole(self) -> bool:
         """Whether the table has all names: of its sources, or of a snapshot."""

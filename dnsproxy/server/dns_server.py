@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import structlog
 import trio
 
 from dnsproxy.answers.counters import Counters
-from dnsproxy.answers.decide import Answer, Drop, Forward, Outcome, Refuse, decide, refuse, server_failure
+from dnsproxy.answers.decide import Answer, Drop, Forward, Refuse, decide, refuse, server_failure
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.answers.table import HostTable
-from dnsproxy.datagrams.port import ID, DatagramPort
+from dnsproxy.datagrams.port import ID, DatagramPort, Sender
 from dnsproxy.dns import probe
 from dnsproxy.dns.wire import Query, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.upstream_report import UpstreamReport
 from dnsproxy.server.stale import STALE, is_stale
-from dnsproxy.server.stream_connection import StreamLimits, Transfer
+from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.server.stream_server import StreamServer
+from dnsproxy.server.zone_service import HandOver, Transfer, ZoneService
 from sidecar.loop.poller import Poller
 
 _ROUNDS = 16  # batches from one socket before the other tasks get their turn
@@ -37,16 +38,6 @@ _POLLED = 4  # upstream sockets, one batch each, before the other tasks get thei
 # Services that answer every datagram (echo, discard, daytime, qotd, chargen, time), and port 0: an error to a forged
 # sender there would come back for ever.
 _REFLECTORS = frozenset({0, 7, 9, 13, 17, 19, 37})
-
-
-class ZoneService(Protocol):
-    """Answers queries about zones that the table does not have."""
-
-    def concerns(self, message: bytes, outcome: Outcome) -> Query | None:
-        """The query, if it is for such a zone; None if the table's outcome stands."""
-
-    def answer(self, query: Query, *, client: str, stream: bool) -> bytes | Transfer:
-        """What to send in place of it; a transfer over TCP only."""
 
 
 class DnsServer:
@@ -60,6 +51,8 @@ class DnsServer:
         self.forwarder: Forwarder | None = None
         self.zones: ZoneService | None = None
         """Asked before a query is forwarded or refused."""
+        self.give_stream: Callable[[trio.SocketStream, bytes], Awaitable[None]] | None = None
+        """Gives a connection to the process that answers for `zones`, with what was received on it."""
         self.answer_notify: Callable[[bytes], bytes | None] | None = None
         """Gives the answer to a NOTIFY, None for any other message."""
         self._forwarding = forwarding
@@ -199,7 +192,9 @@ class DnsServer:
         if self.zones is not None and not isinstance(outcome, Answer):
             query = self.zones.concerns(message, outcome)
             if query is not None:
-                return self._answer_zone(self.zones, query, client=port.host(port.sender(position)))
+                sender = port.sender(position)
+                self.zones.answer_datagram(query, client=port.host(sender), reply=partial(self._post, port, sender))
+                return None
         if isinstance(outcome, Forward):
             if stale:
                 self.counters.forward_stale += 1
@@ -212,7 +207,7 @@ class DnsServer:
             return None
         return self._count(outcome)
 
-    def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | Transfer | None:
+    def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | Transfer | HandOver | None:
         """See StreamService."""
         self.counters.requests_tcp += 1
         body = self._answer_quickly([message[ID:]])[0][0]
@@ -224,7 +219,7 @@ class DnsServer:
             if self.zones is not None and not isinstance(outcome, Answer):
                 query = self.zones.concerns(message, outcome)
                 if query is not None:
-                    reply = self.zones.answer(query, client=client, stream=True)
+                    reply = self.zones.answer_stream(query, client=client)
                     self.counters.own_by_rcode[rcode_of(reply) if isinstance(reply, bytes) else Rcode.NOERROR] += 1
                     return reply
         except Exception:  # noqa: BLE001  # as for a datagram
@@ -232,6 +227,15 @@ class DnsServer:
         if isinstance(outcome, Refuse):
             outcome = self._answer_other_opcode(message, outcome)
         return outcome if isinstance(outcome, Forward) else self._count(outcome)
+
+    async def serve_stream(self, stream: trio.SocketStream, received: bytes) -> None:
+        """Serve a connection to its end that another process began to serve; `received`: what it has received."""
+        await self._streams.serve(stream, received)
+
+    async def hand_over(self, stream: trio.SocketStream, received: bytes) -> None:
+        """See StreamService."""
+        if self.give_stream is not None:
+            await self.give_stream(stream, received)
 
     async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
         """See StreamService."""
@@ -246,12 +250,10 @@ class DnsServer:
         reply = self.answer_notify(message)
         return outcome if reply is None else Refuse(reply, Rcode(rcode_of(reply)))
 
-    def _answer_zone(self, zones: ZoneService, query: Query, *, client: str) -> bytes | None:
-        reply = zones.answer(query, client=client, stream=False)
-        if not isinstance(reply, bytes):
-            return None
+    def _post(self, port: DatagramPort, sender: Sender, reply: bytes) -> None:
         self.counters.own_by_rcode[rcode_of(reply)] += 1
-        return reply
+        port.post(reply, sender)
+        port.flush()
 
     def _count(self, outcome: Answer | Refuse | Drop) -> bytes | None:
         """The octets to send for an outcome that needs no upstream."""

@@ -9,7 +9,6 @@ tests/dnsproxy/server/test_stream_server.py.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, NamedTuple, Protocol
@@ -18,6 +17,7 @@ import trio
 
 from dnsproxy.answers.decide import Forward
 from dnsproxy.dns import stream_frames
+from dnsproxy.server.zone_service import HandOver, Transfer
 from sidecar.loop.slices import SLICE
 
 TURNS: Final = 16
@@ -30,21 +30,14 @@ _JOINED: Final = 16 << 10
 """Replies are sent when they have this many octets: a slow client must accept them within limits.send."""
 
 
-class Transfer(Protocol):
-    """An answer of many messages (RFC 5936)."""
-
-    def messages(self) -> AsyncGenerator[bytes, None]:
-        """The messages, in order; each is made when the one before it was sent."""
-
-    def finish(self) -> None:
-        """Note that the client accepted all of them."""
-
-
 class StreamService(Protocol):
     """Answers the messages of connections."""
 
-    def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | Transfer | None:
+    def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | Transfer | HandOver | None:
         """The reply, or the query to forward, or a transfer, or None if the connection must be closed."""
+
+    async def hand_over(self, stream: trio.SocketStream, received: bytes) -> None:
+        """Give the connection to another process, with what was received and not answered."""
 
     async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
         """The reply to a forwarded query, in bounded time; `client` is the address of the client."""
@@ -76,12 +69,15 @@ class _Turn(NamedTuple):
     """A query to forward, or a transfer, for which no slot was free."""
     garbage: bool = False
     """Whether it received octets that are not DNS."""
+    handed: bytes = b""
+    """What another process is to answer: it gets the connection."""
 
 
 class StreamConnection:
     """Serves one connection. `turns` is one semaphore of TURNS for all connections: its holders may work.
 
-    `transfers` is another one, of TRANSFERS: its holders make a message of a transfer.
+    `transfers` is another one, of TRANSFERS: its holders make a message of a transfer. `received`: octets that another
+    process has received.
     """
 
     def __init__(
@@ -93,6 +89,7 @@ class StreamConnection:
         limits: StreamLimits,
         turns: trio.Semaphore,
         transfers: trio.Semaphore,
+        received: bytes = b"",
     ) -> None:
         self._stream = stream
         self._service = service
@@ -100,7 +97,7 @@ class StreamConnection:
         self._limits = limits
         self._turns = turns
         self._transfers = transfers
-        self._received = bytearray()
+        self._received = bytearray(received)
         self._sending = trio.Lock()
         self._slots = trio.Semaphore(limits.pipelined)
         self._idle = trio.CancelScope()
@@ -129,6 +126,10 @@ class StreamConnection:
                 if turn.garbage:
                     nursery.cancel_scope.cancel()  # the messages after it cannot be separated either
                     break
+                if turn.handed:
+                    self._giving_way = True  # its end is the other process's matter
+                    await self._service.hand_over(self._stream, turn.handed)
+                    break
                 if turn.waiting is not None:
                     await self._slots.acquire()
                     self._start(turn.waiting, nursery)
@@ -151,7 +152,10 @@ class StreamConnection:
         size = 0
         end = perf_counter() + SLICE / TURNS
         while size < _JOINED and stream_frames.is_whole(self._received):
-            outcome = self._service.respond_stream(stream_frames.take_message(self._received), client=self.client)
+            message = stream_frames.take_message(self._received)
+            outcome = self._service.respond_stream(message, client=self.client)
+            if isinstance(outcome, HandOver):
+                return _Turn(b"".join(frames), handed=stream_frames.format_message(message) + self._received)
             if outcome is None:
                 return _Turn(b"".join(frames), garbage=True)
             if isinstance(outcome, bytes):

@@ -39,8 +39,8 @@ class StreamServer:
         async with trio.open_nursery() as nursery:
             await accept_connections(listener, lambda stream: nursery.start_soon(self.serve, stream), name="dns")
 
-    async def serve(self, stream: trio.SocketStream) -> None:
-        """Serve one accepted connection to its end."""
+    async def serve(self, stream: trio.SocketStream, received: bytes = b"") -> None:
+        """Serve one accepted connection to its end; `received`: what another process has received on it."""
         client = _client_of(stream)
         if self._stopping or client is None or not self._has_room(client):
             # A connection that is already gone was not refused.
@@ -50,7 +50,13 @@ class StreamServer:
         self._clients[client] += 1
         self._counters.tcp_connections += 1
         connection = StreamConnection(
-            stream, self._service, client=client, limits=self._limits, turns=self._turns, transfers=self._transfers
+            stream,
+            self._service,
+            client=client,
+            limits=self._limits,
+            turns=self._turns,
+            transfers=self._transfers,
+            received=received,
         )
         self._connections.add(connection)
         try:

@@ -5,19 +5,32 @@ The law: it ends with the control socket, for whatever reason that closes.
 
 from __future__ import annotations
 
+import os
 import socket
+from collections import deque
 from collections.abc import Callable
 from time import perf_counter
+from typing import NamedTuple
 
 import msgspec
 import trio
 
 from dnsproxy.answers.counters import Counters
 from dnsproxy.forward.upstream_report import UpstreamReport
-from dnsproxy.workers.messages import FROM_WORKER, Beat, Drained, Shown
+from dnsproxy.workers.messages import FROM_WORKER, Ask, Beat, Drained, Hand, Notified, Shown
 from dnsproxy.workers.outbox import Outbox
 from dnsproxy.workers.restarts import MISSED
-from dnsproxy.workers.worker import BEAT, receive
+from dnsproxy.workers.worker import BEAT, receive_with_descriptors
+
+
+class Handed(NamedTuple):
+    """A connection of a worker that the parent is to serve."""
+
+    descriptor: int
+    received: bytes
+
+
+ZoneMessage = Ask | Notified | Handed
 
 
 class Member:
@@ -49,13 +62,19 @@ class Member:
         self._socket = trio.socket.from_stdlib_socket(control)
         self.outbox = Outbox(self._socket)
 
-    async def run(self, *, on_hang: Callable[[], None], on_shown: Callable[[], None]) -> None:
-        """Exchange messages until the worker has ended; `on_hang` is called once if it hangs. Closes the socket."""
+    async def run(
+        self, *, on_hang: Callable[[], None], on_shown: Callable[[], None], on_zone: Callable[[ZoneMessage], None]
+    ) -> None:
+        """Exchange messages until the worker has ended; `on_hang` is called once if it hangs. Closes the socket.
+
+        `on_zone` gets what concerns zones: a query, a NOTIFY, or a connection.
+        """
+        descriptors: deque[int] = deque()
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.outbox.run)
                 nursery.start_soon(self._watch, on_hang)
-                async for message in receive(self._socket, FROM_WORKER):
+                async for message in receive_with_descriptors(self._socket, FROM_WORKER, descriptors):
                     match message:
                         case Beat():
                             self._note(message)
@@ -64,8 +83,14 @@ class Member:
                             on_shown()
                         case Drained():
                             self.drained.set()
+                        case Hand(received):
+                            on_zone(Handed(descriptors.popleft(), received))
+                        case _:
+                            on_zone(message)
                 nursery.cancel_scope.cancel()
         finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
             self.answering = False
             self.drained.set()
             self._first.set()

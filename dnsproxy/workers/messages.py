@@ -107,6 +107,20 @@ class Forwarding(msgspec.Struct, tag=True, array_like=True, frozen=True):
     forwards: str
 
 
+class Zones(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """For a worker: the zone that the parent answers for, empty without one, and those whose NOTIFY it takes."""
+
+    zone: bytes
+    notified: tuple[bytes, ...]
+
+
+class Told(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """For a worker: the answer to an Ask."""
+
+    ident: int
+    message: bytes
+
+
 class Drain(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """For a worker: accept no more connections, and report when all open queries are answered."""
 
@@ -121,6 +135,26 @@ class Drained(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """From a worker: see Drain."""
 
 
+class Ask(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """From a worker: a query about a zone that came in a datagram."""
+
+    ident: int
+    message: bytes
+    client: str
+
+
+class Notified(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """From a worker: a NOTIFY that it answered."""
+
+    message: bytes
+
+
+class Hand(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """From a worker, with a descriptor: a connection to serve, and what was received on it."""
+
+    received: bytes
+
+
 class Beat(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """From a worker, regularly: it is alive, and its numbers since its start."""
 
@@ -131,8 +165,8 @@ class Beat(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 ForSpawner = Begin | HostRows | Publish | Spawn | Kill
 FromSpawner = Spawned | Ended
-ForWorker = Begin | HostRows | Publish | Limits | Forwarding | Drain
-FromWorker = Shown | Drained | Beat
+ForWorker = Begin | HostRows | Publish | Limits | Forwarding | Zones | Told | Drain
+FromWorker = Shown | Drained | Beat | Ask | Notified | Hand
 
 FOR_SPAWNER: Final[msgspec.msgpack.Decoder[ForSpawner]] = msgspec.msgpack.Decoder(ForSpawner)
 FROM_SPAWNER: Final[msgspec.msgpack.Decoder[FromSpawner]] = msgspec.msgpack.Decoder(FromSpawner)

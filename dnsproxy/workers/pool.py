@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import structlog
@@ -37,6 +38,7 @@ from dnsproxy.workers.outbox import Outbox
 from dnsproxy.workers.restarts import Pauses
 from dnsproxy.workers.spawner import SpawnerProcess
 from dnsproxy.workers.worker import receive
+from dnsproxy.workers.zone_desk import ZoneDesk
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 
@@ -76,6 +78,7 @@ class WorkerPool:
         self.version = 0
         """That of the last table."""
         self._draining = False
+        self.zones = ZoneDesk(own)
 
     def replace_upstreams(self, forwarding: ForwardSettings) -> None:
         """See DnsServer."""
@@ -111,7 +114,7 @@ class WorkerPool:
                 nursery.start_soon(self._spawner.run)
                 nursery.start_soon(self._own.run, (), ())
                 for place in places:
-                    nursery.start_soon(self._keep, place)
+                    nursery.start_soon(self._keep, place, nursery)
                 nursery.start_soon(self._await_first, task_status)
                 async for message in receive(self._socket, FROM_SPAWNER):
                     self._note(message)
@@ -135,12 +138,16 @@ class WorkerPool:
                 await place.first.wait()
         task_status.started()
 
-    async def _keep(self, place: Place) -> None:
+    async def _keep(self, place: Place, nursery: trio.Nursery) -> None:
         """Have one worker at a time at a place."""
         pauses = Pauses()
         while True:
             member = place.member = self._start(place)
-            await member.run(on_hang=lambda one=member: self._end_hung(one), on_shown=self.numbers.forget_shown)  # type: ignore[misc]
+            await member.run(
+                on_hang=partial(self._end_hung, member),
+                on_shown=self.numbers.forget_shown,
+                on_zone=self.zones.taker(member, nursery),
+            )
             self.numbers.remove(place, member)
             # Its process may live on, if it closed its socket by a fault.
             self._spawner.post(frame(Kill(member.worker)))
@@ -168,6 +175,7 @@ class WorkerPool:
         limits = Limits(self._connections, self._per_client, place.unread_since)
         member.outbox.post(frame(limits))
         member.outbox.post(frame(self._pack_forwarding()))
+        member.outbox.post(self.zones.introduction)
         spawn = Spawn(member.worker, place.number, len(place.streams), len(place.datagrams))
         descriptors = [one.fileno() for one in (theirs, *place.streams, *place.datagrams)]
         self._spawner.post(frame(spawn), descriptors, sent=theirs.close)

@@ -6,8 +6,10 @@ version of the table is written in slices, and shown whole.
 
 from __future__ import annotations
 
+import array
 import gc
 import socket
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -31,18 +33,24 @@ from dnsproxy.workers.messages import (
     Forwarding,
     Frames,
     FromWorker,
+    Hand,
     HostRows,
     Limits,
     Publish,
     Shown,
+    Told,
+    Zones,
     frame,
 )
+from dnsproxy.workers.remote_zones import RemoteZones, make_answer_notify
 from sidecar.loop.slices import in_slices
 
 BEAT: Final = 0.5
 """Seconds between two signs of life."""
 _CHUNK: Final = 1 << 14
 """Octets received in one call: rows whose decoding takes a fraction of a slice."""
+_INT: Final = array.array("i").itemsize
+_ROOM: Final = socket.CMSG_SPACE(16 * _INT)
 M = TypeVar("M")
 
 
@@ -69,6 +77,25 @@ async def receive(sock: trio.socket.SocketType, decoder: msgspec.msgpack.Decoder
             octets = await sock.recv(_CHUNK)
         except ConnectionError:
             return
+        if not octets:
+            return
+        for message in frames.feed(octets, decoder):
+            yield message
+
+
+async def receive_with_descriptors(
+    sock: trio.socket.SocketType, decoder: msgspec.msgpack.Decoder[M], descriptors: deque[int]
+) -> AsyncIterator[M]:
+    """The same, and the descriptors that come with messages, in their order."""
+    frames = Frames()
+    while True:
+        try:
+            octets, ancillary, _, _ = await sock.recvmsg(_CHUNK, _ROOM)
+        except ConnectionError:
+            return
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                descriptors.extend(array.array("i", data[: len(data) // _INT * _INT]))
         if not octets:
             return
         for message in frames.feed(octets, decoder):
@@ -111,11 +138,27 @@ class _Worker:
                     case Forwarding():
                         server.replace_upstreams(unpack_forwarding(message))
                         server.report_forwards(message.forwards)
+                    case Zones():
+                        self._use_zones(message, server, nursery)
+                    case Told():
+                        if isinstance(server.zones, RemoteZones):
+                            server.zones.told(message)
                     case Drain():
                         nursery.start_soon(self._drain, server)
                     case _:
                         pass
             nursery.cancel_scope.cancel()
+
+    def _use_zones(self, zones: Zones, server: DnsServer, nursery: trio.Nursery) -> None:
+        def send(message: FromWorker) -> None:
+            nursery.start_soon(self._send, message)
+
+        server.zones = RemoteZones(zones.zone, send) if zones.zone else None
+        server.answer_notify = make_answer_notify(zones.notified, send) if zones.notified else None
+        server.give_stream = self._give_stream
+
+    async def _give_stream(self, stream: trio.SocketStream, received: bytes) -> None:
+        await self._send(Hand(received), stream.socket.fileno())
 
     async def _beat(self, server: DnsServer) -> None:
         while True:
@@ -127,10 +170,14 @@ class _Worker:
         await self._send(Beat(server.counters, server.outstanding, server.upstream_reports()))
         await self._send(Drained())
 
-    async def _send(self, message: FromWorker) -> None:
+    async def _send(self, message: FromWorker, descriptor: int | None = None) -> None:
         octets = memoryview(frame(message))
         async with self._sending:
             # When the parent has gone, run() ends.
             with suppress(ConnectionError):
+                if descriptor is not None:
+                    # It goes with the first octet.
+                    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+                    octets = octets[await self._control.sendmsg([octets], ancillary) :]
                 while octets:
                     octets = octets[await self._control.send(octets) :]

@@ -69,7 +69,7 @@ class Secondary:
                 # An older primary: a secondary keeps what it has (RFC 1034 section 4.3.5).
                 return
             self.served.add(primary)
-            soa = self.zone.get_rdataset("@", dns.rdatatype.SOA)
+            soa = self.zone.find_rdataset("@", dns.rdatatype.SOA)
             now = soa[0].serial
             if serial and (now - serial) % 2**32 >= 2**31:
                 self.faults.append(f"serial {now} after {serial}")

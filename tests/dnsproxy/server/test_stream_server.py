@@ -48,6 +48,9 @@ class Service:
         self.forwarding = 0
         self.clients: set[str] = set()
 
+    async def hand_over(self, stream: trio.SocketStream, received: bytes) -> None:
+        raise AssertionError((stream, received))
+
     def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | None:  # noqa: ARG002
         if message.startswith(b"later"):
             self.gates.setdefault(message, trio.Event())
