@@ -9,6 +9,7 @@ DEBIAN=(
   buildah:buildah debootstrap:debootstrap bind9:named prometheus:promtool chromium:chromium
   nftables:nft conntrack:conntrack iperf3:iperf3 patch:patch binutils:readelf skopeo:skopeo docker-registry:docker-registry
   zsh:zsh fish:fish
+  knot:knotd knot-dnsutils:kdig knot-resolver:kresd lua-cqueues:/usr/share/lua/5.1/cqueues/notify.lua pdns-recursor:pdns_recursor
 )
 DEBIAN_VERSION=v12
 DEBIAN_SUITE=bookworm
