@@ -5,7 +5,7 @@ The law: a thin shell that joins the parts; every task ends with run().
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
@@ -77,7 +77,8 @@ class Primary:
         found = notified_zone(message)
         if found is None or self._shared is None:
             return None
-        known = self._shared.notify(*found)
+        # The replica that publishes asks nobody for the serial, so it would be told of it for ever.
+        known = self._shared.notify(*found) and not self.publishes
         return format_notify_reply(message, rcode=Rcode.NOERROR if known else Rcode.NOTAUTH)
 
     async def run(self, cluster: Cluster | None) -> NoReturn:
@@ -93,11 +94,15 @@ class Primary:
         async with ApiClient(cluster) as client, trio.open_nursery() as nursery:
             for service in self.settings.notify:
                 if isinstance(service, ServiceEndpoints):
-                    tell = partial(self.notifier.set_targets, str(service))
+                    tell = partial(self._tell, str(service))
                     nursery.start_soon(partial(follow_endpoints, client, service, tell=tell))
             if self._shared is not None:
                 nursery.start_soon(self._shared.run, client)
                 nursery.start_soon(self._follow_leading, self._shared)
+
+    def _tell(self, source: str, endpoints: Iterable[Endpoint]) -> None:
+        # A Service with both replicas has this one too.
+        self.notifier.set_targets(source, [one for one in endpoints if one != self.settings.address])
 
     async def _follow_leading(self, shared: SharedZone) -> NoReturn:
         while True:
