@@ -6,11 +6,13 @@ The law: the collectors report on a server that was never started, so a new metr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import trio
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from dnsproxy.dns.names import to_wire
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
@@ -20,9 +22,16 @@ from dnsproxy.hostnames.targets import Targets
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
 from dnsproxy.ip_mode.watch.watch_status import IpModeCollector
 from dnsproxy.operate.report.steering_status import SteeringCollector, SteeringStatus
+from dnsproxy.primary.primary import Primary
+from dnsproxy.primary.settings import RpzSettings
 from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus
+from dnsproxy.replica.replica import Replica, table_zone_of
+from dnsproxy.replica.replica_registry import ReplicaRegistry
+from dnsproxy.replica.settings import ReplicaSettings
+from dnsproxy.secondary.source import RpzSource
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
+from dnsproxy.serve.zone_report import ZoneReport
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.workers.numbers import PoolNumbers
 from proxy.admin.metrics import RelayCollector, RouteCollector, RouteCountCollector, RouteCounts
@@ -31,6 +40,8 @@ from proxy.serve.fleet import Fleet
 from sidecar.kubernetes.follower_status import FollowerStatus
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.status import AgentStatus
+
+_ZONE: Final = to_wire("rpz.example.org")
 
 
 async def _collected() -> Mapping[str, list[Metric]]:
@@ -42,9 +53,17 @@ async def _collected() -> Mapping[str, list[Metric]]:
         keeper.registry, settings=OwnershipSettings(), ask=server.ask_upstream, on_change=keeper.wake
     )
     statuses = [FollowerStatus("Ingress")]
+    zones = ZoneReport(_primary(keeper), _replica())
     collectors: Mapping[str, Sequence[Collector]] = {
         "`dnsproxy serve`": [
-            ServerCollector(server, keeper, lambda: statuses, ownership=ownership, workers=PoolNumbers(server))
+            ServerCollector(
+                server,
+                keeper,
+                lambda: statuses,
+                ownership=ownership,
+                more=zones.metrics,
+                workers=PoolNumbers(server),
+            )
         ],
         "`dnsproxy operate`": [SteeringCollector(SteeringStatus())],
         "`dnsproxy operate` and `dnsproxy install --watch`": [WatchCollector(WatchStatus())],
@@ -59,6 +78,15 @@ async def _collected() -> Mapping[str, list[Metric]]:
         "`wholeip run`": [AgentCollector(AgentStatus())],
     }
     return {name: [metric for one in several for metric in one.collect()] for name, several in collectors.items()}
+
+
+def _primary(keeper: TableKeeper) -> Primary:
+    return Primary(RpzSettings(_ZONE), keeper, ttl=5, is_synced=lambda: True)
+
+
+def _replica() -> Replica:
+    settings = ReplicaSettings((RpzSource(_ZONE, "192.0.2.53"),))
+    return Replica(settings, ReplicaRegistry(table_zone_of(settings)), snapshot=None)
 
 
 def format_metrics() -> str:
