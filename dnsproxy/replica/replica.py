@@ -6,6 +6,7 @@ fetched, and the last one stays while no primary answers, also over a restart.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 from typing import Final, NoReturn
@@ -24,6 +25,8 @@ from dnsproxy.secondary.zone_follower import ZoneFollower, ZoneStatus
 from dnsproxy.zone.reading import Changes, Transfer, TransferRefused, records_of
 from dnsproxy.zone.requests import format_notify_reply, notified_zone
 from dnsproxy.zone.rows import APEX, owner_of, parse_row, table_zone, text_records
+from sidecar.kubernetes.errors import ServerTrouble
+from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from sidecar.loop.slices import in_slices
 
 ROW_TTL: Final = 5
@@ -59,6 +62,23 @@ class Replica:
     def status(self) -> ZoneStatus:
         """The status of the zone."""
         return self._follower.status
+
+    @property
+    def source(self) -> FollowerStatus:
+        """The same in the terms of the other sources of a table."""
+        status = self.status
+        return FollowerStatus(
+            "primary",
+            FollowerState.RETRYING if status.fault else FollowerState.WATCHING,
+            ServerTrouble(status.fault) if status.fault else None,
+            synced=self._registry.serial is not None,
+            objects=self._registry.store.hostnames(),
+            contact=status.confirmed,
+            contact_time=status.confirmed_time,
+            synced_time=status.confirmed_time,
+            events=status.transfers,
+            errors=Counter({"primary": status.failures} if status.failures else {}),
+        )
 
     async def load(self, keeper: TableKeeper) -> None:
         """Take over the saved table, if there is a usable one."""

@@ -7,9 +7,9 @@ does not fit is followed by a whole transfer. A fault is logged when it begins a
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import NoReturn
 
 import structlog
@@ -32,8 +32,10 @@ class ZoneStatus:
     serial: int | None = None
     primary: str = ""
     """The primary that answered last."""
-    confirmed: float = -inf
-    """When a primary last said that this is its newest version."""
+    confirmed: float | None = None
+    """When a primary last said that this is its newest version; None before the first time."""
+    confirmed_time: float | None = None
+    """The same as seconds since the epoch."""
     fault: str = ""
     """Why no primary gives an answer now."""
     transfers: int = 0
@@ -154,7 +156,8 @@ class ZoneFollower:
         if status.fault and "older than" not in status.fault:
             self._log.info("a primary answers again", primary=primary, serial=status.serial)
             status.fault = ""
-        status.primary, status.confirmed = primary, trio.current_time()
+        status.primary = primary
+        status.confirmed, status.confirmed_time = trio.current_time(), time.time()
         self._on_current()
 
     def _note_fault(self, fault: str) -> None:

@@ -145,7 +145,7 @@ class SelfReport:
 
     def _statuses(self) -> list[FollowerStatus]:
         upstreams = self._watched_upstreams.statuses if self._watched_upstreams else []
-        return [*(self._cluster.statuses if self._cluster else []), *upstreams]
+        return [*(self._cluster.statuses if self._cluster else []), *self._zones.sources(), *upstreams]
 
     def _notes(self) -> list[str]:
         waiting = self._keeper.waiting_for

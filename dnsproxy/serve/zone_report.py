@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import trio
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from dnsproxy.primary.primary import Primary
 from dnsproxy.replica.replica import Replica
+from sidecar.kubernetes.follower_status import FollowerStatus
 
 
 class ZoneReport:
@@ -27,6 +27,10 @@ class ZoneReport:
             yield from _primary_metrics(self._primary)
         if self._replica is not None:
             yield from _replica_metrics(self._replica)
+
+    def sources(self) -> list[FollowerStatus]:
+        """The primary that the table comes from, beside the other sources."""
+        return [self._replica.source] if self._replica is not None else []
 
     def notes(self) -> list[str]:
         """What users should know."""
@@ -71,9 +75,3 @@ def _replica_metrics(replica: Replica) -> Iterator[Metric]:
     status = replica.status
     yield _gauge("dnsproxy_replica_serial", "Serial of the table; 0 before the first.", status.serial or 0)
     yield _counter("dnsproxy_replica_transfers", "Transfers that brought a version.", status.transfers)
-    yield _counter("dnsproxy_replica_failures", "Primaries that gave no usable answer.", status.failures)
-    yield _gauge(
-        "dnsproxy_replica_confirmed_seconds",
-        "Seconds since a primary said that this table is its newest; infinite before the first time.",
-        max(0.0, trio.current_time() - status.confirmed),
-    )
