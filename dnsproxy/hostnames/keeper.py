@@ -30,7 +30,10 @@ _WARNINGS: Final = 20
 
 
 class TableObserver(Protocol):
-    """Told of every table and of what it was made of: a table has exactly what was judged before it."""
+    """Told of the tables, and of what they were made of: each has exactly what was judged before it.
+
+    A table that is shown amid a swap has half of its rows; observers are told of the one that ends the swap.
+    """
 
     def judged(self, host: Host, verdict: Verdict) -> None:
         """A row for the next table; one without addresses leaves it."""
@@ -64,6 +67,7 @@ class TableKeeper:
         """When the table was last swapped, in seconds since the epoch; None before the first swap."""
         self.observers: list[TableObserver] = []
         self._retelling = False
+        self._swapping = False
         self._made_for = ttl, registry.denied
         self._make_writer = make_writer
         self._writer = make_writer(ttl, registry.denied)
@@ -117,6 +121,7 @@ class TableKeeper:
     async def swap(self) -> float:
         """Bring the table up to date with the registry. Returns the processor time that opening it took, in seconds."""
         reported, self._unpublished = self._unpublished, set()
+        self._swapping = True
         begun = time.thread_time()
         self.registry.begin()
         self._renew_writer()
@@ -128,6 +133,7 @@ class TableKeeper:
             for observer in self.observers:
                 observer.begin_whole()
         changed = await in_slices(self._take_in())
+        self._swapping = False
         self._writer.close(self.registry.closed)
         self._writer.forward(self.registry.targets.unready)
         self._show(self._writer.publish())
@@ -153,7 +159,7 @@ class TableKeeper:
 
     def _show(self, table: HostTable) -> None:
         self._publish(table)
-        for observer in self.observers:
+        for observer in () if self._swapping else self.observers:
             observer.published(table)
         self.names = len(table)
         self.swapped_time = time.time()
