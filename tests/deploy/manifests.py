@@ -39,8 +39,10 @@ _NEEDED: Final = {
     "wholeip-strict": ["wholeip"],
 }
 """The components that a component requires; the installation has some of them."""
-_FILLED_IN: Final = re.compile(r"\$\(\w+\)")
+_FILLED_IN: Final = re.compile(r"\$\((\w+)\)")
 """A reference to another variable inside a value."""
+_ADDRESS: Final = "192.0.2.10"
+"""What the kubelet fills in if no ConfigMap has the variable: in our manifests only addresses."""
 
 NODE_HOSTS_SETTINGS: Final = {
     "name": "node-hosts-settings",
@@ -181,6 +183,9 @@ def settings_of(manifests: Sequence[Manifest], template: Manifest) -> dict[str, 
     values: dict[str, str] = {}
     for source in first.get("envFrom", ()):
         values |= find(manifests, "ConfigMap", source["configMapRef"]["name"])["data"]
-    # In our manifests the kubelet fills in only addresses.
-    given = {one["name"]: _FILLED_IN.sub("192.0.2.10", one["value"]) for one in first.get("env", ()) if "value" in one}
-    return values | given
+    # In their order, as the kubelet does it: a later variable may replace one that an earlier one refers to.
+    for one in first.get("env", ()):
+        if "value" in one:
+            known = dict(values)
+            values[one["name"]] = _FILLED_IN.sub(lambda found: known.get(found[1], _ADDRESS), one["value"])
+    return values

@@ -112,7 +112,8 @@ def test_a_pod_with_settings_restarts_when_they_change() -> None:
         for pods in (pod_templates(before), pod_templates(after))
     ]
     restarted = {name for name in sums[0] if sums[0][name] != sums[1][name]}
-    assert restarted == {"dnsproxy", "relay", "operate", "external-dns-publisher", "node-hosts", "wholeip"}
+    programs = {"dnsproxy", "dnsproxy-primary", "relay", "operate", "external-dns-publisher", "node-hosts", "wholeip"}
+    assert restarted == programs
 
 
 def changed_settings() -> list[dict[str, Any]]:

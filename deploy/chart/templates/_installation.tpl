@@ -4,7 +4,7 @@ The order of the components is the one in which they go together; an owner of a 
 */}}
 
 {{- define "switchback.components" -}}
-[operate, gateway-api, print, stub-domains, strict, hpa, node-local, publishing, external-dns, node-hosts,
+[operate, gateway-api, print, stub-domains, strict, hpa, node-local, rpz, publishing, external-dns, node-hosts,
  node-hosts-control-planes, node-hosts-user-namespace, wholeip, wholeip-metrics, wholeip-strict, doctor, doctor-strict,
  ip-mode, ip-mode-watch, monitoring]
 {{- end }}

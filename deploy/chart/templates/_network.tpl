@@ -5,12 +5,12 @@
   {{- if .values.networkPolicies.apiServerPorts }}
     {{- $ports := list }}
     {{- range .values.networkPolicies.apiServerPorts }}{{ $ports = append $ports (dict "port" . "protocol" "TCP") }}{{ end }}
-    {{- include "switchback.network.allow" (dict "objects" .objects "name" "dnsproxy|publisher|ip-mode-watch" "direction" "egress" "rule" (dict "ports" $ports)) }}
+    {{- include "switchback.network.allow" (dict "objects" .objects "name" "dnsproxy|dnsproxy-primary|publisher|ip-mode-watch" "direction" "egress" "rule" (dict "ports" $ports)) }}
   {{- end }}
   {{- range .values.networkPolicies.upstreams }}
     {{- $ports := list (dict "port" .port "protocol" "UDP") (dict "port" .port "protocol" "TCP") }}
     {{- $rule := dict "ports" $ports "to" (list (dict "ipBlock" (dict "cidr" .cidr))) }}
-    {{- include "switchback.network.allow" (dict "objects" $scope.objects "name" "dnsproxy" "direction" "egress" "rule" $rule) }}
+    {{- include "switchback.network.allow" (dict "objects" $scope.objects "name" "dnsproxy|dnsproxy-primary" "direction" "egress" "rule" $rule) }}
   {{- end }}
   {{- if .values.networkPolicies.scrapers }}
     {{- $found := dict }}
