@@ -177,6 +177,10 @@ def containers(template: Manifest) -> list[Manifest]:
     return [*spec.get("initContainers", ()), *spec["containers"]]
 
 
+def _fill_in(text: str, known: Mapping[str, str]) -> str:
+    return _FILLED_IN.sub(lambda found: known.get(found[1], _ADDRESS), text)
+
+
 def settings_of(manifests: Sequence[Manifest], template: Manifest) -> dict[str, str]:
     """The environment of a pod's first container: the values of its ConfigMaps, overridden by its own."""
     first = template["spec"]["containers"][0]
@@ -186,6 +190,5 @@ def settings_of(manifests: Sequence[Manifest], template: Manifest) -> dict[str, 
     # In their order, as the kubelet does it: a later variable may replace one that an earlier one refers to.
     for one in first.get("env", ()):
         if "value" in one:
-            known = dict(values)
-            values[one["name"]] = _FILLED_IN.sub(lambda found: known.get(found[1], _ADDRESS), one["value"])
+            values[one["name"]] = _fill_in(one["value"], dict(values))
     return values

@@ -121,11 +121,12 @@ class PrimarySide:
         """What a secondary with this serial gets; None: one without any."""
         query = wire.scan_query(format_request(zone, serial=since, ident=7, datagram=not stream))
         assert isinstance(query, Query)
-        answer = self.server.answer(query, client=LOOPBACK, stream=stream)
-        if isinstance(answer, ZoneTransfer):
-            return [message async for message in answer.messages()]
-        assert isinstance(answer, bytes)
-        return [answer]
+        if not stream:
+            replies: list[bytes] = []
+            self.server.answer_datagram(query, client=LOOPBACK, reply=replies.append)
+            return replies
+        answer = self.server.answer_stream(query, client=LOOPBACK)
+        return [message async for message in answer.messages()] if isinstance(answer, ZoneTransfer) else [answer]
 
     def judged(self, host: Host, verdict: Verdict) -> None:
         """See TableObserver."""
