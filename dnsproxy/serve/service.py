@@ -20,16 +20,10 @@ import trio
 from dnsproxy.answers.table import HostTable
 from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf, follow_search, log_own_nameservers
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.public_suffixes import load_public_suffixes
-from dnsproxy.hostnames.registry import Registry
-from dnsproxy.primary.primary import Primary
-from dnsproxy.primary.serials import SameSerials
-from dnsproxy.replica.replica import Replica, table_zone_of
 from dnsproxy.replica.replica_registry import SOURCE as RPZ
-from dnsproxy.replica.replica_registry import ReplicaRegistry
 from dnsproxy.serve.answering import Answering
 from dnsproxy.serve.descriptor_shares import Shares
 from dnsproxy.serve.guarded_domains import GuardedDomains
@@ -42,6 +36,7 @@ from dnsproxy.serve.static_hosts import StaticHosts
 from dnsproxy.serve.upstream_choice import describe_routes, describe_upstreams
 from dnsproxy.serve.upstream_watch import SOURCE as UPSTREAMS
 from dnsproxy.serve.upstream_watch import UpstreamWatch
+from dnsproxy.serve.zone_parts import ZoneParts, make_registry
 from dnsproxy.serve.zone_report import ZoneReport
 from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
 from dnsproxy.snapshot.format import SavedRights
@@ -92,7 +87,7 @@ class Service:
         sources += [UPSTREAMS] if settings.upstream_configmaps else []
         enforce = settings.ownership.mode is Mode.ENFORCE
         sources += [RECORDS] if enforce and settings.cluster else []
-        registry = self._make_registry()
+        registry = make_registry(settings)
         self.keeper = TableKeeper(
             registry,
             ttl=settings.ttl,
@@ -100,7 +95,6 @@ class Service:
             sources=sources,
             make_writer=self.answering.make_writer,
         )
-        self.replica = self._make_replica(registry)
         self.cluster: ClusterSources | None = None
         self.ownership: OwnershipWatch | None = None
         if settings.cluster:
@@ -111,15 +105,14 @@ class Service:
             self.cluster = ClusterSources(
                 settings.cluster, self.keeper, on_claims=self._note_claims, on_synced=self._note_synced
             )
-        self.primary = self._make_primary()
+        self._zones = ZoneParts(settings, self.keeper, self.answering, is_whole=self._is_whole)
         self._guarded = GuardedDomains(self.keeper, search=settings.guards.search, domains=settings.domains)
         self.upstreams = self._make_upstreams()
-        self._pass_zones()
         self.report = SelfReport(
             self.answering.numbers,
             self.keeper,
             ttl=settings.ttl,
-            zones=ZoneReport(self.primary, self.replica),
+            zones=ZoneReport(self._zones.primary, self._zones.replica),
             cluster=self.cluster,
             ownership=self.ownership,
             upstreams=self.upstreams,
@@ -141,9 +134,7 @@ class Service:
             self.report.snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
         if self.upstreams is not None:
             self.upstreams.restore(self.report.snapshot.upstreams)
-        if self.replica is not None:
-            await self.replica.load(self.keeper)
-            self.report.snapshot.restored = self.replica.restored
+        self.report.snapshot.restored = await self._zones.load() or self.report.snapshot.restored
         await self.keeper.swap()
         # Objects loaded by now, mainly modules, live to the end: a garbage collection of them takes 20 ms and more.
         gc.collect()
@@ -160,10 +151,7 @@ class Service:
             port = sockets.enter_context(open_admin_port(settings.admin, hosts=settings.admin_hosts))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.keeper.run)
-                if self.replica is not None:
-                    nursery.start_soon(self.replica.run)
-                if self.primary is not None:
-                    nursery.start_soon(self.primary.run, cluster)
+                self._zones.start(nursery, cluster)
                 nursery.start_soon(self._log_when_synced)
                 nursery.start_soon(self._static.follow, self.reloads)
                 if cluster is not None and self.upstreams is not None:
@@ -182,46 +170,6 @@ class Service:
                 nursery.start_soon(self.report.serve, port)
                 await self.answering.start(nursery, streams, datagrams, sockets)
                 task_status.started(Bound(listening, port.endpoint))
-
-    def _make_registry(self) -> Registry:
-        settings = self.settings
-        if settings.replica is not None:
-            return ReplicaRegistry(table_zone_of(settings.replica))
-        return Registry(
-            targets=settings.targets,
-            guards=settings.guards,
-            rights=settings.rights,
-            enforce_ownership=settings.ownership.mode is Mode.ENFORCE,
-            limits=settings.limits,
-            holds=Holds(settings.hold),
-        )
-
-    def _make_replica(self, registry: Registry) -> Replica | None:
-        settings = self.settings
-        if settings.replica is None or not isinstance(registry, ReplicaRegistry):
-            return None
-        replica = Replica(settings.replica, registry, snapshot=settings.snapshot)
-        self.server.answer_notify = replica.notify
-        return replica
-
-    def _make_primary(self) -> Primary | None:
-        settings = self.settings
-        if settings.rpz is None:
-            return None
-        registry = self.keeper.registry
-        serials = SameSerials(lambda: registry.serial) if isinstance(registry, ReplicaRegistry) else None
-        primary = Primary(settings.rpz, self.keeper, ttl=settings.ttl, is_synced=self._is_whole, serials=serials)
-        self.server.zones = primary.server
-        if self.replica is None:
-            self.server.answer_notify = primary.answer_notify
-        return primary
-
-    def _pass_zones(self) -> None:
-        served = self.primary.published.zones if self.primary is not None else None
-        notified = [served.name, served.table_name] if served is not None else []
-        if self.settings.replica is not None:
-            notified.append(table_zone_of(self.settings.replica))
-        self.answering.pass_zones(served.name if served is not None else b"", tuple(notified))
 
     def _is_whole(self) -> bool:
         """Whether the table has all names: of its sources, or of a snapshot."""

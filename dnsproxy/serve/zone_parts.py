@@ -1,0 +1,81 @@
+"""The parts of a server that is a primary of zones, a replica of one, or both: what they share with the rest of it.
+
+The law: a server is what its settings say from its start to its end; one that is neither has no such part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from dnsproxy.hostnames.holds import Holds
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.ownership import Mode
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.primary.primary import Primary
+from dnsproxy.primary.serials import SameSerials
+from dnsproxy.replica.replica import Replica, table_zone_of
+from dnsproxy.replica.replica_registry import ReplicaRegistry
+from dnsproxy.serve.answering import Answering
+from dnsproxy.serve.settings import ServeSettings
+from sidecar.kubernetes.cluster import Cluster
+
+
+def make_registry(settings: ServeSettings) -> Registry:
+    """A replica's registry has the judgements of its primary."""
+    if settings.replica is not None:
+        return ReplicaRegistry(table_zone_of(settings.replica))
+    return Registry(
+        targets=settings.targets,
+        guards=settings.guards,
+        rights=settings.rights,
+        enforce_ownership=settings.ownership.mode is Mode.ENFORCE,
+        limits=settings.limits,
+        holds=Holds(settings.hold),
+    )
+
+
+class ZoneParts:
+    """The primary and the replica of one server. `is_whole`: whether its table has all names."""
+
+    def __init__(
+        self, settings: ServeSettings, keeper: TableKeeper, answering: Answering, *, is_whole: Callable[[], bool]
+    ) -> None:
+        self.replica: Replica | None = None
+        self.primary: Primary | None = None
+        self._keeper = keeper
+        registry = keeper.registry
+        if settings.replica is not None and isinstance(registry, ReplicaRegistry):
+            self.replica = Replica(settings.replica, registry, snapshot=settings.snapshot)
+        if settings.rpz is not None:
+            serials = SameSerials(lambda: registry.serial) if isinstance(registry, ReplicaRegistry) else None
+            self.primary = Primary(settings.rpz, keeper, ttl=settings.ttl, is_synced=is_whole, serials=serials)
+        self._join(settings, answering)
+
+    async def load(self) -> float | None:
+        """Take over the saved table of a replica. When it was saved, in seconds since the epoch; None without one."""
+        if self.replica is None:
+            return None
+        await self.replica.load(self._keeper)
+        return self.replica.restored
+
+    def start(self, nursery: trio.Nursery, cluster: Cluster | None) -> None:
+        """Follow, publish and tell in the nursery of the service."""
+        if self.replica is not None:
+            nursery.start_soon(self.replica.run)
+        if self.primary is not None:
+            nursery.start_soon(self.primary.run, cluster)
+
+    def _join(self, settings: ServeSettings, answering: Answering) -> None:
+        """Have the server, and its workers, ask the parts."""
+        server, notified = answering.server, []
+        if self.primary is not None:
+            zones = self.primary.published.zones
+            notified += [zones.name, zones.table_name]
+            server.zones, server.answer_notify = self.primary.server, self.primary.answer_notify
+        if self.replica is not None and settings.replica is not None:
+            notified.append(table_zone_of(settings.replica))
+            server.answer_notify = self.replica.notify
+        served = self.primary.published.zones.name if self.primary is not None else b""
+        answering.pass_zones(served, tuple(notified))
