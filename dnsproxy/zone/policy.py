@@ -1,7 +1,7 @@
 """The policy zone: a table as the records of a response policy zone (draft-vixie-dnsop-dns-rpz).
 
-The law: pure; a resolver that matches names as RFC 4592 says gives the same addresses as the table, except for what RPZ
-cannot say: a wildcard of one label. A wildcard hides behind each node below it, so every such node repeats it.
+The law: pure; a resolver that matches names as RFC 4592 says gives the same addresses as the table, or none below a
+wildcard of one label, which RPZ cannot say. A wildcard hides behind each node below it, so every such node repeats it.
 """
 
 from __future__ import annotations
@@ -89,8 +89,12 @@ def _exists(view: PolicyView, node: bytes) -> bool:
 def _at(view: PolicyView, node: bytes) -> Answers | Cover:
     table = view.table
     found = table.exact.get(node)
+    if found is None and node not in table.never and node not in table.closed:
+        # A wildcard of one label can be said of a node that is there anyway.
+        over = table.wildcards.get(node[1 + node[0] :])
+        found = over.one_label if over is not None else None
     if found is not None:
-        return found if found.service not in table.unready else _barred_if_covered(view, node)
+        return _if_ready(view, node, found)
     if node in table.never:
         return _barred_if_covered(view, node)
     return _cover(view, node)
@@ -100,14 +104,18 @@ def _below(view: PolicyView, node: bytes) -> Answers | Cover:
     """What a name below the node gets that has no closer wildcard."""
     wildcard = view.table.wildcards.get(node)
     own = _expressible(wildcard, view.wildcards)
-    if own is not None:
-        return own if own.service not in view.table.unready else _barred_if_covered(view, node)
-    cover = _cover(view, node)
-    hidden = wildcard.one_label if wildcard is not None else None
-    if hidden is None or not isinstance(cover, Answers) or cover.addresses == hidden.addresses:
-        return cover
-    # A wildcard of one label has other addresses, and a wrong answer is worse than none.
+    found = _if_ready(view, node, own) if own is not None else _cover(view, node)
+    one_label = wildcard.one_label if wildcard is not None else None
+    if one_label is None or not isinstance(found, Answers):
+        return found
+    if found.addresses == one_label.addresses and one_label.service not in view.table.unready:
+        return found
+    # The names of one label have other addresses or are forwarded, and a wrong answer is worse than none.
     return Cover.BARRED
+
+
+def _if_ready(view: PolicyView, node: bytes, found: Answers) -> Answers | Cover:
+    return found if found.service not in view.table.unready else _barred_if_covered(view, node)
 
 
 def _cover(view: PolicyView, node: bytes) -> Answers | Cover:
