@@ -92,11 +92,10 @@ class RequestCheck:
         reply = _error(query, Rcode.NOTAUTH)
         if refusal.signature is None:
             return signing.append_record(reply, refusal.record)
-        signature, now = refusal.signature, int(self._now())
-        signer = signing.Signer(
-            signature.key, request_mac=signature.mac, error=refusal.error, other=signing.time_of_day(now)
-        )
-        return signer.sign(reply, now=now)
+        signature, other = refusal.signature, signing.time_of_day(int(self._now()))
+        signer = signing.Signer(signature.key, request_mac=signature.mac, error=refusal.error, other=other)
+        # The client's own time, so that the client takes the signature for good (RFC 8945 section 5.2.3).
+        return signer.sign(reply, now=signature.time)
 
     def _is_replayed(self, mac: bytes) -> bool:
         now = trio.current_time()

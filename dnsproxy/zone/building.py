@@ -107,6 +107,8 @@ class Zones:
         self._view = PolicyView(_NO_TABLE, name, 1, wildcards)
         self._bars: frozenset[bytes] = frozenset()
         self._too_long: set[bytes] = set()
+        self._retimed = False
+        """Whether the TTL is another one than that of the last version."""
 
     @property
     def serial(self) -> int:
@@ -129,6 +131,7 @@ class Zones:
             return
         yield from self._apply_rows(batch, control)
         before, self.ttl = self._view, control.ttl
+        self._retimed = self._retimed or control.ttl != before.ttl
         bars, above = frozenset(chain(batch.table.never, batch.table.closed)), before.above_bars
         if bars != self._bars:
             self._bars, above = bars, frozenset(name for bar in bars for name in names.ancestors(bar))
@@ -147,6 +150,10 @@ class Zones:
         """Make what was applied the version with this serial."""
         self.policy.commit(serial)
         self.table.commit(serial)
+        if self._retimed:
+            # The records at the apex are in no row, and a difference has their new TTL only.
+            self._retimed = False
+            self.forget()
 
     def forget(self) -> None:
         """Empty the journals."""
@@ -166,6 +173,8 @@ class Zones:
         table.put(APEX, text_records(APEX, format_control(control), ttl=_ROW_TTL))
 
     def _note_long(self, batch: Batch) -> None:
+        if batch.whole:
+            self._too_long.clear()
         for node in batch.nodes:
             if not fits(node[:-1], self.name) and (node in batch.table.exact or node in batch.table.wildcards):
                 self._too_long.add(node)

@@ -185,7 +185,9 @@ def _compare(old: bytes | None, new: bytes | None) -> tuple[list[bytes], list[by
     """The records that only the one and that only the other row has."""
     before = list(split_row(old)) if old else []
     after = list(split_row(new)) if new else []
-    return [one for one in before if one not in after], [one for one in after if one not in before]
+    # A name may have thousands of addresses.
+    gone, new = frozenset(before).difference(after), frozenset(after).difference(before)
+    return [one for one in before if one in gone], [one for one in after if one in new]
 
 
 def _join(rows: Iterator[bytes]) -> Iterator[Piece]:

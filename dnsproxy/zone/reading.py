@@ -218,12 +218,12 @@ def _refusal_of(rcode: int) -> str:
 
 def apply_changes(records: Iterable[bytes], changes: Changes) -> list[bytes]:
     """The records of one owner after a difference. Raises TransferRefused if a deleted one is not there."""
-    left = list(records)
+    left = dict.fromkeys(records)
     for deleted in changes.deleted:
         if deleted not in left:
             raise TransferRefused("its difference deletes what is not there")
-        left.remove(deleted)
-    return left + changes.added
+        del left[deleted]
+    return [*left, *changes.added]
 
 
 def text_of(records: Iterable[bytes]) -> bytes:

@@ -55,6 +55,8 @@ class Signature:
 
     key: TsigKey
     mac: bytes
+    time: int
+    """When it was made, in seconds since the epoch, by the client's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def check_request(message: bytes, keys: Mapping[str, TsigKey], *, now: int) -> S
     key = keys.get(name.to_text(omit_final_dot=True))
     if key is None or _dns_key(key).algorithm != rdata.algorithm:
         return Refusal(TsigError.BADKEY, _error_record(record.name, rdata, TsigError.BADKEY))
-    signature = Signature(key, rdata.mac)
+    signature = Signature(key, rdata.mac, rdata.time_signed)
     try:
         _validate(message, _dns_key(key), name, rdata, now, b"", record.start)
     except dns.tsig.BadTime:

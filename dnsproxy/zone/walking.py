@@ -15,6 +15,8 @@ from dnsproxy.dns.wire import HEADER
 _POINTER: Final = 0xC0
 _FIXED: Final = struct.Struct("!HHIH")
 _SECTIONS: Final = 4
+_MOST_POINTERS: Final = 127
+"""In one name: it has no more labels, and a chain of 8,000 pointers would exhaust the stack."""
 
 
 class Record(NamedTuple):
@@ -65,10 +67,12 @@ def _read_record(message: bytes, start: int, section: int, suffixes: dict[int, b
     return Record(section, start, name, rtype, klass, ttl, data, data + size)
 
 
-def read_name(message: bytes, position: int, suffixes: dict[int, bytes]) -> tuple[bytes, int]:
+def read_name(
+    message: bytes, position: int, suffixes: dict[int, bytes], *, pointers: int = _MOST_POINTERS
+) -> tuple[bytes, int]:
     """A name in lower case, and where it ends. Raises ValueError or IndexError.
 
-    `suffixes`: names by the offset of a pointer to them, known from before.
+    `suffixes`: names by the offset of a pointer to them, known from before; `pointers`: how many may follow each other.
     """
     start = position
     while True:
@@ -84,7 +88,9 @@ def read_name(message: bytes, position: int, suffixes: dict[int, bytes]) -> tupl
                 # Only backwards, so that no chain of pointers is endless.
                 if target >= start:
                     raise ValueError("a pointer in a name leads forward")
-                suffix = suffixes[target] = read_name(message, target, {})[0]
+                if not pointers:
+                    raise ValueError("a name has too many pointers")
+                suffix = suffixes[target] = read_name(message, target, {}, pointers=pointers - 1)[0]
             name = message[start:position].lower() + suffix
             end = position + 2
             break

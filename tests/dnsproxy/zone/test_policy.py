@@ -83,7 +83,8 @@ def _result(steps: Generator[None, None, tuple[Piece, ...]]) -> tuple[Piece, ...
         try:
             next(steps)
         except StopIteration as done:
-            return done.value
+            found: tuple[Piece, ...] = done.value
+            return found
 
 
 def look_up(zone: dns.zone.Zone, hostname: str) -> Given:
