@@ -186,8 +186,8 @@ def _compare(old: bytes | None, new: bytes | None) -> tuple[list[bytes], list[by
     before = list(split_row(old)) if old else []
     after = list(split_row(new)) if new else []
     # A name may have thousands of addresses.
-    gone, new = frozenset(before).difference(after), frozenset(after).difference(before)
-    return [one for one in before if one in gone], [one for one in after if one in new]
+    gone, come = frozenset(before).difference(after), frozenset(after).difference(before)
+    return [one for one in before if one in gone], [one for one in after if one in come]
 
 
 def _join(rows: Iterator[bytes]) -> Iterator[Piece]:
