@@ -106,8 +106,7 @@ class ZoneFeeder:
             if not self._is_synced() or not self._serials.may_publish():
                 continue
             if self._sealed is not None:
-                batch, self._sealed = self._sealed, None
-                await self._publish(batch)
+                await self._publish()
             elif self._lacks_rows:
                 self._retell()
 
@@ -115,12 +114,13 @@ class ZoneFeeder:
         """Drop what nobody may publish here: the zones are another one's, and so are their rows."""
         self._sealed, self._lacks_rows = None, True
 
-    async def _publish(self, batch: Batch) -> None:
+    async def _publish(self) -> None:
         published = self._published
         zones = published.zones
         # Before anything changes: rows without their serial would be another version's.
         serial = await self._serials.next(zones.serial)
-        if serial is None:
+        batch, self._sealed = self._sealed, None
+        if serial is None or batch is None:
             self._lose()
             return
         async with published.changing:

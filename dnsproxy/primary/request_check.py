@@ -64,7 +64,7 @@ class RequestCheck:
         if not self._settings.allows(client):
             return self._refuse(query, client, "its address is in no network of --rpz-allow")
         if query.message[10:12] in (b"\0\0", b"\0\1") and not _may_be_signed(query):
-            return self._refuse(query, client, "it is not signed (--rpz-key)") if self._keys else Sealer(None, None)
+            return self._pass_unsigned(query, client)
         return self._check_signature(query, client=client, stream=stream)
 
     def _check_signature(self, query: Query, *, client: str, stream: bool) -> bytes | Sealer:
@@ -80,11 +80,16 @@ class RequestCheck:
             self.refusals.note(client, f"its signature: {found.error.name}")
             return self._answer_bad_signature(query, found)
         if found is None:
-            return self._refuse(query, client, "it is not signed (--rpz-key)") if self._keys else Sealer(None, None)
+            return self._pass_unsigned(query, client)
         if stream and self._is_replayed(found.mac):
             self.refusals.note(client, "its signature was used before")
             return _error(query, Rcode.NOTAUTH)
         return Sealer(signing.Signer(found.key, request_mac=found.mac), self._now)
+
+    def _pass_unsigned(self, query: Query, client: str) -> bytes | Sealer:
+        if not self._settings.allows_unsigned(client):
+            return self._refuse(query, client, "it is not signed (--rpz-key)")
+        return Sealer(None, None)
 
     def _answer_bad_signature(self, query: Query, refusal: Any) -> bytes:
         from dnsproxy.zone import signing  # noqa: PLC0415

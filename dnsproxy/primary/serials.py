@@ -21,6 +21,8 @@ from sidecar.files.replace import replace_file
 BLOCK: Final = 1 << 12
 """Serials that one write reserves."""
 _DIGITS: Final = 10
+_AHEAD: Final = 2
+"""Seconds that a serial may be ahead of the clock until the clock counts as set back."""
 
 
 def clock_serial(now: float) -> int:
@@ -29,19 +31,31 @@ def clock_serial(now: float) -> int:
 
 
 class ClockSerials:
-    """Starts at the time of day. A clock that went back, or more than one change a second, may repeat serials."""
+    """The time of day in seconds, at most one version in each: a process that starts later gives later serials.
+
+    A clock that went back repeats serials. The first second of a process is left out, because the process before may
+    have used it.
+    """
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
+        self._begun = int(now())
 
     def may_publish(self) -> bool:
         """See Serials."""
         return True
 
     async def next(self, after: int) -> int | None:
-        """See Serials."""
-        await trio.lowlevel.checkpoint()
-        return newest(clock_serial(self._now()), following(after)) if after else clock_serial(self._now())
+        """See Serials; waits for the next second if this one has a version."""
+        while True:
+            now = self._now()
+            serial = clock_serial(now)
+            if int(now) != self._begun and (not after or is_newer(serial, after)):
+                return serial
+            if after and is_newer(after, following(serial, _AHEAD)):
+                # A clock that went back: the serials go on without it.
+                return following(after)
+            await trio.sleep(max(0.001, int(now) + 1 - now))
 
 
 class FileSerials:

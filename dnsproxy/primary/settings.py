@@ -54,6 +54,8 @@ class RpzSettings:
     keys: tuple[TsigKey, ...] = ()
     """If there are any, requests must be signed with one of them."""
     allow: tuple[Network, ...] = LOOPBACK
+    unsigned: tuple[Network, ...] = ()
+    """Networks that need no key, although there are keys."""
     notify: tuple[NotifyTarget, ...] = ()
     wildcards: Wildcards = Wildcards.EXCLUDE
     serial: SerialPlace = None
@@ -69,7 +71,15 @@ class RpzSettings:
 
     def allows(self, client: str) -> bool:
         """Whether a client's address may ask for the zones."""
-        address = ip_address(client.partition("%")[0])
-        mapped = getattr(address, "ipv4_mapped", None)
-        address = mapped or address
-        return any(address in network for network in self.allow if network.version == address.version)
+        return _is_within(client, self.allow) or self.allows_unsigned(client)
+
+    def allows_unsigned(self, client: str) -> bool:
+        """Whether it may do so without a key."""
+        return _is_within(client, self.allow if not self.keys else self.unsigned)
+
+
+def _is_within(client: str, networks: tuple[Network, ...]) -> bool:
+    address = ip_address(client.partition("%")[0])
+    mapped = getattr(address, "ipv4_mapped", None)
+    address = mapped or address
+    return any(address in network for network in networks if network.version == address.version)

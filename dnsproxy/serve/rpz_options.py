@@ -17,7 +17,7 @@ from dnsproxy.dns.names import parse_zone, to_wire
 from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.hostnames.rights import parse_network
 from dnsproxy.hostnames.targets import SERVICE
-from dnsproxy.primary.settings import LEASE, LOOPBACK, LeaseRef, NotifyTarget, RpzSettings, ServiceEndpoints
+from dnsproxy.primary.settings import LEASE, LOOPBACK, LeaseRef, Network, NotifyTarget, RpzSettings, ServiceEndpoints
 from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.secondary.source import PREFIX, RpzSource, parse_rpz_source
 from dnsproxy.zone.policy import Wildcards
@@ -77,6 +77,13 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
         metavar="NETWORK",
         multiple=True,
         help="Let clients of this network transfer the zone.  [default: this host's loopback]",
+    ),
+    click.option(
+        "--rpz-allow-unsigned",
+        type=CheckedType("network", parse_network),
+        metavar="NETWORK",
+        multiple=True,
+        help="With --rpz-key: let clients of this network transfer the zone without a key, as Unbound does.",
     ),
     click.option(
         "--rpz-notify",
@@ -149,6 +156,7 @@ def make_rpz_settings(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> RpzS
         values["rpz"],
         keys,
         values["rpz_allow"] or LOOPBACK,
+        _unsigned_networks(values, keys),
         values["rpz_notify"],
         Wildcards(values["rpz_wildcards"]),
         values["rpz_serial"],
@@ -188,7 +196,15 @@ def _shared_address(values: dict[str, Any]) -> Endpoint | None:
     return found
 
 
+def _unsigned_networks(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> tuple[Network, ...]:
+    """Raises StartError without keys, where --rpz-allow does the same."""
+    unsigned: tuple[Network, ...] = values["rpz_allow_unsigned"]
+    if unsigned and not keys:
+        raise StartError("--rpz-allow-unsigned is for --rpz-key FILE; without keys --rpz-allow is enough")
+    return unsigned
+
+
 def _refuse_without_zone(values: dict[str, Any]) -> None:
-    for flag in ("rpz_allow", "rpz_notify", "rpz_serial", "rpz_address"):
+    for flag in ("rpz_allow", "rpz_allow_unsigned", "rpz_notify", "rpz_serial", "rpz_address"):
         if values[flag]:
             raise StartError(f"--{flag.replace('_', '-')} is for --rpz ZONE")

@@ -1,7 +1,7 @@
 """Whom to tell of a new version, and when again (RFC 1996 sections 3.6 and 4).
 
 The law: pure; `now` in seconds. A secondary is told until it has asked for the current version, at longer and longer
-intervals, and never twice within PAUSE. A zone that a secondary refuses is not told to it again.
+intervals, and never twice within PAUSE, or SHORT_PAUSE if it keeps up. A zone that it refuses is not told to it again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from math import inf
 from typing import Final, Generic, TypeVar
 
 PAUSE: Final = 0.5
-"""Seconds between two NOTIFYs to one secondary about new versions: what comes meanwhile is told together."""
+"""Seconds between two NOTIFYs about new versions to a secondary that has not fetched the one before."""
+SHORT_PAUSE: Final = 0.05
+"""The same for one that has: what comes meanwhile is told together."""
 FIRST_RETRY: Final = 1.0
 """Seconds; RFC 1996 section 3.6 asks for the interval to grow."""
 LONGEST_RETRY: Final = 60.0
@@ -43,9 +45,9 @@ class NotifyBook(Generic[Target]):
 
     def publish(self, serial: int, *, now: float) -> None:
         """There is a new version."""
-        self.serial = serial
+        before, self.serial = self.serial, serial
         for state in self._states.values():
-            state.due = max(now, state.told + PAUSE)
+            state.due = max(now, state.told + (SHORT_PAUSE if state.has == before else PAUSE))
             state.retry = FIRST_RETRY
 
     def due(self, now: float) -> list[Target]:
@@ -80,6 +82,7 @@ class NotifyBook(Generic[Target]):
         state = self._states.get(target)
         if state is not None:
             state.has, state.refuses = serial, False
+            state.due = min(state.due, state.told + SHORT_PAUSE)
 
     @property
     def behind(self) -> int:
