@@ -1,6 +1,7 @@
 """How each server is told what a zone holds: the command and the files it reads. Pure text.
 
-The law: one process or thread that answers, no cache, no rate limit, no log of queries, the shortest answers there are.
+The law: as many processes or threads that answer as the site says, mostly one; no cache, no rate limit, no log of
+queries, the shortest answers there are.
 A peer that is set up worse than its author would do it proves nothing.
 """
 
@@ -30,6 +31,8 @@ class Site:
     zone: Zone
     upstream: int | None = None
     """The port that knows the names of a forwarded zone, on loopback."""
+    workers: int = 1
+    """How many processes or threads answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +71,16 @@ def setup_ours(site: Site) -> Setup:
     command = (site.program, "-m", "dnsproxy", "serve", "--listen", f"127.0.0.1:{site.port}", "--hosts-file", "hosts")
     # Without one it would read this computer's resolv.conf; the discard port answers nothing.
     options = ("--upstream", f"127.0.0.1:{site.upstream or 9}", "--admin", "off")
-    return Setup((*command, *options), {"hosts": hosts}, {"PYTHONPATH": str(ROOT)})
+    workers = ("--workers", str(site.workers)) if site.workers > 1 else ()
+    return Setup((*command, *options, *workers), {"hosts": hosts}, {"PYTHONPATH": str(ROOT)})
 
 
 def setup_nsd(site: Site) -> Setup:
-    """NSD with one server process."""
+    """NSD with as many server processes as are to answer, each with sockets of its own."""
     rows = [
         "server:",
-        "  server-count: 1",
+        f"  server-count: {site.workers}",
+        *(["  reuseport: yes"] if site.workers > 1 else []),
         f"  ip-address: 127.0.0.1@{site.port}",
         f'  zonesdir: "{site.folder}"',
         f'  xfrdir: "{site.folder}"',
@@ -110,10 +115,15 @@ def setup_dnsmasq(site: Site) -> Setup:
 
 
 def setup_unbound(site: Site) -> Setup:
-    """Unbound with one thread, without validation, and without keeping what it forwards."""
+    """Unbound with as many threads as are to answer, without validation, and without keeping what it forwards."""
     rows = [
         "server:",
-        *("  num-threads: 1", f"  port: {site.port}", "  interface: 127.0.0.1", "  access-control: 127.0.0.0/8 allow"),
+        *(
+            f"  num-threads: {site.workers}",
+            f"  port: {site.port}",
+            "  interface: 127.0.0.1",
+            "  access-control: 127.0.0.0/8 allow",
+        ),
         *('  username: ""', '  chroot: ""', '  pidfile: ""', f'  directory: "{site.folder}"', "  use-syslog: no"),
         *("  verbosity: 0", '  module-config: "iterator"', "  do-not-query-localhost: no", "  minimal-responses: yes"),
         *("  outgoing-range: 4096", "  num-queries-per-thread: 4096", "  so-rcvbuf: 4m", "  qname-minimisation: no"),
@@ -161,9 +171,10 @@ def setup_coredns_forward(site: Site) -> Setup:
 
 
 def _setup_coredns(site: Site, plugins: Iterable[str], files: Mapping[str, str]) -> Setup:
-    rows = [f".:{site.port} {{", *(f"  {row}" for row in ("bind 127.0.0.1", *plugins)), "}"]
+    several = [f"multisocket {site.workers}"] if site.workers > 1 else []
+    rows = [f".:{site.port} {{", *(f"  {row}" for row in ("bind 127.0.0.1", *several, *plugins)), "}"]
     command = (site.program, "-conf", "Corefile", "-quiet")
-    return Setup(command, {**files, "Corefile": _lines(rows)}, {"GOMAXPROCS": "1"})
+    return Setup(command, {**files, "Corefile": _lines(rows)}, {"GOMAXPROCS": str(site.workers)})
 
 
 def _lines(rows: Iterable[str]) -> str:

@@ -23,6 +23,7 @@ COREDNS_FILE: Final = "coredns file"
 COREDNS_REWRITE: Final = "coredns rewrite"
 COREDNS_FORWARD: Final = "coredns forward"
 
+_TWO: Final = frozenset(("two",))
 _TABLES: Final = frozenset(("table", "edns", "case", "wildcard", "100k"))
 
 
@@ -36,6 +37,8 @@ class Peer:
     workloads: Collection[str]
     address: str | None = None
     """What it answers for every name, where that is not the zone's address."""
+    workers: int = 1
+    """How many processes or threads answer; several of them have every processor, and share them with the load."""
 
 
 PEERS: Final = (
@@ -47,6 +50,10 @@ PEERS: Final = (
     Peer(COREDNS_FILE, "coredns", configs.setup_coredns_file, {"wildcard"}),
     Peer(COREDNS_REWRITE, "coredns", configs.setup_coredns_rewrite, {"table"}, configs.REWRITE_ADDRESS),
     Peer(COREDNS_FORWARD, "coredns", configs.setup_coredns_forward, {"forward"}),
+    Peer(OURS, "python", configs.setup_ours, _TWO, workers=2),
+    Peer(NSD, "nsd", configs.setup_nsd, _TWO, workers=2),
+    Peer(UNBOUND, "unbound", configs.setup_unbound, _TWO, workers=2),
+    Peer(COREDNS_HOSTS, "coredns", configs.setup_coredns_hosts, _TWO, workers=2),
 )
 
 UPSTREAM: Final = Peer("upstream", "nsd", configs.setup_nsd, ())

@@ -88,8 +88,7 @@ class Rig(BaseRig):
             setup.command,
             port=site.port,
             folder=site.folder,
-            # An upstream runs where the load is made, and so takes nothing from the server before it.
-            cpus=self.cpus.load if peer is UPSTREAM else self.cpus.server,
+            cpus=self._cpus_for(peer),
             stack=stack,
             files=setup.files,
             environment=setup.environment,
@@ -104,7 +103,13 @@ class Rig(BaseRig):
             raise CannotServe(f"{peer.program} is not installed")
         if zone.forwarded:
             upstream = self.server(UPSTREAM, BEHIND_FORWARD).port
-        return Site(program, self.make_folder(peer.label + zone.name), free_port(), zone, upstream)
+        return Site(program, self.make_folder(peer.label + zone.name), free_port(), zone, upstream, peer.workers)
+
+    def _cpus_for(self, peer: Peer) -> frozenset[int]:
+        if peer.workers > 1:
+            return self.cpus.server | self.cpus.load
+        # An upstream runs where the load is made, and so takes nothing from the server before it.
+        return self.cpus.load if peer is UPSTREAM else self.cpus.server
 
     def _check(self, peer: Peer, server: Server, workload: Workload) -> None:
         for asked in self.questions(workload)[:_CHECKED]:
