@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Final, Protocol
 
 import structlog
@@ -50,7 +50,10 @@ def _make_writer(ttl: int, never: tuple[str, ...]) -> TableWriter:
 
 
 class TableKeeper:
-    """Owns the registry and the next table. `make_writer` makes a writer for a TTL and for denied names."""
+    """Owns the registry and the next table.
+
+    `make_writer` makes a writer for a TTL and for denied names; `settle` waits until others have what was written.
+    """
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ class TableKeeper:
         publish: Callable[[HostTable], None],
         sources: Iterable[str],
         make_writer: Callable[[int, tuple[str, ...]], TableWriter] = _make_writer,
+        settle: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.registry = registry
         self.names = 0
@@ -70,6 +74,7 @@ class TableKeeper:
         self._swapping = False
         self._made_for = ttl, registry.denied
         self._make_writer = make_writer
+        self._settle = settle
         self._writer = make_writer(ttl, registry.denied)
         self._publish = publish
         self._unsynced = dict.fromkeys(sources)
@@ -133,6 +138,10 @@ class TableKeeper:
             for observer in self.observers:
                 observer.begin_whole()
         changed = await in_slices(self._take_in())
+        if self._settle is not None:
+            await self._settle()
+            # Names that were touched meanwhile: what follows must fit all of them.
+            changed += await in_slices(self._take_in())
         self._swapping = False
         self._writer.close(self.registry.closed)
         self._writer.forward(self.registry.targets.unready)

@@ -7,7 +7,7 @@ only asks upstreams for the service itself.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -74,6 +74,11 @@ class Answering:
         if self._pool is None:
             return TableWriter(ttl=ttl, never=never)
         return FeedWriter(ttl=ttl, never=never, send=self._pool.feed, version=self._pool.version)
+
+    @property
+    def settle(self) -> Callable[[], Awaitable[None]] | None:
+        """Waits until the rows that were written have reached the workers; None without workers."""
+        return self._pool.settle if self._pool else None
 
     def replace_upstreams(self, forwarding: ForwardSettings) -> None:
         """See DnsServer."""

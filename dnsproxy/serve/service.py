@@ -94,6 +94,7 @@ class Service:
             publish=self._publish,
             sources=sources,
             make_writer=self.answering.make_writer,
+            settle=self.answering.settle,
         )
         self.cluster: ClusterSources | None = None
         self.ownership: OwnershipWatch | None = None

@@ -103,7 +103,9 @@ class PoolNumbers:
         self.forget_shown()
 
     def note_published(self, version: int) -> None:
-        """Note that a version left for the workers."""
+        """Note that a version left for the workers. One that starts later has it from the beginning."""
+        if not self.members:
+            return
         self._published.append((version, perf_counter()))
 
     def forget_shown(self) -> None:

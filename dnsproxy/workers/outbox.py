@@ -29,11 +29,17 @@ class Outbox:
         self._socket = sock
         self._queue: deque[tuple[bytes, Sequence[int], Callable[[], None]]] = deque()
         self._posted = trio.Event()
+        self._ended = False
+        self._sent = trio.Event()
+        self._sent.set()
+        """Unset while something is queued for a reader that lives."""
 
     def post(self, octets: bytes, descriptors: Sequence[int] = (), *, sent: Callable[[], None] = _nothing) -> None:
         """Queue a frame, with descriptors that are open until `sent` is called."""
         self._queue.append((octets, descriptors, sent))
         self._posted.set()
+        if self._sent.is_set() and not self._ended:
+            self._sent = trio.Event()
 
     async def run(self) -> None:
         """Send until the other end is closed, or until cancelled."""
@@ -43,9 +49,17 @@ class Outbox:
                 self._posted = trio.Event()
                 while self._queue:
                     await self._send_next()
+                self._sent.set()
         except (ConnectionError, trio.ClosedResourceError):
             # The reader of the same socket handles the end.
             return
+        finally:
+            self._ended = True
+            self._sent.set()
+
+    async def wait_sent(self) -> None:
+        """Wait until nothing is queued: what the kernel holds for the reader is a fraction of a second's work."""
+        await self._sent.wait()
 
     async def _send_next(self) -> None:
         octets, descriptors, sent = self._queue.popleft()

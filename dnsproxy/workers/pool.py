@@ -44,6 +44,8 @@ from sidecar.values.exit_status import ExitStatus
 
 _STARTING: Final = 10.0
 """Seconds to wait for the first sign of life of all workers before the server counts as started."""
+_SETTLING: Final = 1.0
+"""Seconds that a version may wait for a worker that reads slowly."""
 _STATUS: Final = 1.0
 """Seconds to wait for the exit status of a worker, for the log."""
 
@@ -100,6 +102,16 @@ class WorkerPool:
             self.numbers.note_published(message.version)
         for member in self.numbers.members:
             member.outbox.post(octets)
+
+    async def settle(self) -> None:
+        """Wait until the workers have nearly all rows that were fed, so that they show the next version with us.
+
+        Not long: a worker that hangs must not keep the others from it.
+        """
+        with trio.move_on_after(_SETTLING):
+            for member in self.numbers.members:
+                if member.answering:
+                    await member.outbox.wait_sent()
 
     async def run(
         self,
