@@ -29,11 +29,12 @@ class LookPacing:
         self._retry = _FIRST_RETRY
         self.next_look = now + REFRESH
         if notified and not was_new:
-            self._fill(now)
-            self._tokens = max(0.0, self._tokens - 1)
+            self._spend(now)
 
-    def after_failure(self, *, now: float) -> None:
+    def after_failure(self, *, now: float, notified: bool = False) -> None:
         """No primary gave an answer."""
+        if notified:
+            self._spend(now)
         self.next_look = now + self._retry
         self._retry = min(2 * self._retry, RETRY)
 
@@ -41,6 +42,10 @@ class LookPacing:
         """When a NOTIFY that comes now brings a look."""
         self._fill(now)
         return now if self._tokens >= 1 else now + 1 - self._tokens
+
+    def _spend(self, now: float) -> None:
+        self._fill(now)
+        self._tokens = max(0.0, self._tokens - 1)
 
     def _fill(self, now: float) -> None:
         self._tokens = min(_TOKENS, self._tokens + max(0.0, now - self._filled))

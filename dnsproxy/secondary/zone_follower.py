@@ -86,7 +86,7 @@ class ZoneFollower:
             was_new = await self._look()
             now = trio.current_time()
             if was_new is None:
-                self._pacing.after_failure(now=now)
+                self._pacing.after_failure(now=now, notified=notified)
             else:
                 self._pacing.after_success(now=now, was_new=was_new, notified=notified)
             notified = await self._wait(now)
@@ -126,37 +126,33 @@ class ZoneFollower:
         try:
             found = await fetch(primary, wanted)
             if isinstance(found, Current):
-                return self._keep(primary, found)
+                return self._keep(found)
             await self._take(found)
         except TransferRefused:
             if wanted.serial is None:
                 raise
-            whole = await self._fetch_whole(primary, wanted)
-            if whole is None:
-                return False
-            found = whole
+            found = await self._fetch_whole(primary, wanted)
         self.status.serial = found.serial
         self.status.transfers += 1
         return True
 
-    async def _fetch_whole(self, primary: RpzSource, wanted: Wanted) -> Transfer | None:
-        """The whole zone, taken over; None if it is no newer than what is known."""
+    async def _fetch_whole(self, primary: RpzSource, wanted: Wanted) -> Transfer:
+        """The whole zone, taken over. Raises FetchFailed and TransferRefused."""
         found = await fetch(primary, replace(wanted, serial=None))
         if isinstance(found, Current) or (wanted.serial is not None and not is_newer(found.serial, wanted.serial)):
-            return None
+            raise FetchFailed(f"its whole zone has serial {found.serial}, and {wanted.serial} is known here")
         await self._take(found)
         return found
 
-    def _keep(self, primary: RpzSource, found: Current) -> bool:
+    def _keep(self, found: Current) -> bool:
+        """Raises FetchFailed for an older version: another primary may have the newest one."""
         if found.serial != self.status.serial:
-            self._note_fault(
-                f"{primary} has serial {found.serial}, which is older than {self.status.serial}; what is known stays"
-            )
+            raise FetchFailed(f"it has serial {found.serial}, which is older than {self.status.serial}")
         return False
 
     def _note_answer(self, primary: str) -> None:
         status = self.status
-        if status.fault and "older than" not in status.fault:
+        if status.fault:
             self._log.info("a primary answers again", primary=primary, serial=status.serial)
             status.fault = ""
         status.primary = primary

@@ -7,7 +7,10 @@ a zone below one reserved label, which other resolvers never load. Octets that a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
+from ipaddress import ip_address
+from itertools import chain
 from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -117,8 +120,8 @@ _CONTROL_DECODER: Final = msgspec.json.Decoder(Control)
 def table_zone(zone: bytes) -> bytes:
     """The wire name of the table zone beside a policy zone. Raises ValueError if it is too long."""
     name = LABEL + zone
-    if len(name) > names.MAXIMUM_NAME:
-        raise ValueError("the zone's name is too long")
+    if not fits(_hashed(""), name):
+        raise ValueError("the zone's name is too long: the names in it have no room in front of it")
     return name
 
 
@@ -161,6 +164,9 @@ def parse_control(text: bytes) -> Control:
     control = _decode(_CONTROL_DECODER, text)
     if control.format != FORMAT:
         raise ValueError(f"its table has format {control.format}, and this program reads format {FORMAT}")
+    for name in chain.from_iterable(msgspec.structs.astuple(control.guards)):
+        if not _has_wire_form(name):
+            raise ValueError(f"{name!a} among its guards is no name")
     return control
 
 
@@ -236,6 +242,8 @@ def _parse_judged(hostname: str, one: _Judged) -> Judgement:
             raise ValueError(f"{hostname!a} has no claim {position}")
         return claims[position] if position >= 0 else None
 
+    if not all(map(_is_address, one.addresses)):
+        raise ValueError(f"{hostname!a} has an address that is none")
     winner, unready = at(one.winner), at(one.unready)
     excluded = tuple(Excluded(claim, reason) for number, reason in one.excluded if (claim := at(number)) is not None)
     found = (at(number) for number in one.contenders) if one.contenders else (winner,)
@@ -293,6 +301,25 @@ def _parse_claim(hostname: str, reach: Reach, claim: _Claim) -> Claim:
         claim.target_from,
         claim.gateway,
         claim.accepted,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _is_address(text: str) -> bool:
+    """Whether a text is an address; nearly all rows of a table have the same few."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_wire_form(name: str) -> bool:
+    labels = name.removeprefix("*.").split(".")
+    return (
+        name.isascii()
+        and len(name) < names.MAXIMUM_NAME - 1
+        and all(0 < len(one) <= names.MAXIMUM_LABEL for one in labels)
     )
 
 
