@@ -32,7 +32,6 @@ from dnsproxy.replica.replica import _transfer_of
 from dnsproxy.replica.replica_registry import ReplicaRegistry
 from dnsproxy.replica.saved_table import format_saved, parse_saved
 from dnsproxy.zone.building import Zones
-from dnsproxy.zone.policy import Wildcards
 from dnsproxy.zone.reading import Transfer, TransferReader, TransferRefused
 from dnsproxy.zone.requests import format_request
 from dnsproxy.zone.rows import table_zone
@@ -89,13 +88,12 @@ class PrimarySide:
         guards: Guards | None = None,
         hold: float = 0.0,
         shown: Callable[[Shown], None] = lambda _: None,
-        wildcards: Wildcards = Wildcards.EXCLUDE,
-        zone: bytes = ZONE,
+        settings: RpzSettings = RpzSettings(ZONE),  # noqa: B008  # a frozen value
     ) -> None:
         self.registry = Registry(targets=targets or Targets(), guards=guards or Guards(), holds=Holds(hold))
         self.keeper = TableKeeper(self.registry, ttl=ttl, publish=self._publish, sources=[])
-        self.zones = PublishedZones(Zones(zone, wildcards=wildcards))
-        self.server = ZoneServer(self.zones, RpzSettings(zone))
+        self.zones = PublishedZones(Zones(settings.zone, wildcards=settings.wildcards))
+        self.server = ZoneServer(self.zones, settings)
         self.feeder = ZoneFeeder(
             self.zones, self.registry, ttl=ttl, serials=CountingSerials(start), is_synced=lambda: True
         )
