@@ -27,6 +27,8 @@ from dnsproxy.zone.walking import Record, walk_records
 FUDGE: Final = 300
 """Seconds that two clocks may differ (RFC 8945 section 10)."""
 _CLASS_ANY: Final = 255
+_ADDITIONAL: Final = 3
+"""The section (walking.py)."""
 _MOST_UNSIGNED: Final = 99
 """Messages of a transfer between two signed ones (RFC 8945 section 5.3.1)."""
 
@@ -70,11 +72,16 @@ class Refusal:
 
 
 def find_tsig(message: bytes) -> Record | None:
-    """The TSIG record, which is the last one of a message. Raises ValueError."""
-    last = None
-    for last in walk_records(message):  # noqa: B007
-        pass
-    return last if last is not None and last.type == Type.TSIG and last.section == 3 else None  # noqa: PLR2004
+    """The TSIG record of a message. Raises ValueError, also if it is not the last one (RFC 8945 section 5.1)."""
+    found = None
+    for record in walk_records(message):
+        if found is not None:
+            raise ValueError("a record follows its TSIG record")
+        if record.type == Type.TSIG and record.section:
+            found = record
+    if found is not None and (found.section != _ADDITIONAL or found.klass != _CLASS_ANY):
+        raise ValueError("its TSIG record is malformed")
+    return found
 
 
 def check_request(message: bytes, keys: Mapping[str, TsigKey], *, now: int) -> Signature | Refusal | None:

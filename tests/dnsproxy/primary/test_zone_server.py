@@ -14,6 +14,7 @@ import dns.xfr
 import dns.zone
 import pytest
 
+from dnsproxy.dns import names
 from dnsproxy.primary.settings import RpzSettings
 from dnsproxy.zone.content import MOST_STEPS
 from dnsproxy.zone.requests import format_request
@@ -154,11 +155,9 @@ async def test_huge_rows_are_sent_in_whole_messages() -> None:
 
 
 async def test_a_zone_whose_name_leaves_little_room_has_the_names_that_fit() -> None:
-
     origin = dns.name.from_text(".".join(["z" * 63, "y" * 63, "x" * 40]))
-    async with zones_served(
-        *LINES, f"{'a' * 60}.{'b' * 60}.org 192.0.2.7", settings=RpzSettings(origin.to_wire())
-    ) as served:
+    settings = RpzSettings(names.to_wire(origin.to_text()))
+    async with zones_served(*LINES, f"{'a' * 60}.{'b' * 60}.org 192.0.2.7", settings=settings) as served:
         zone = dns.zone.Zone(origin)
         await served.transfer(zone)
         assert records_of(zone) == RECORDS
