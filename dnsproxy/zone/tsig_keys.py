@@ -94,6 +94,8 @@ def _parse_statement(tokens: _Tokens) -> TsigKey:
         option_line = tokens.line
         if option not in ("algorithm", "secret"):
             raise BadKeys(f"line {option_line}: a key has an algorithm and a secret, and nothing else")
+        if option in options:
+            raise BadKeys(f"line {option_line}: key {name} has a second {option}")
         options[option] = option_line, _unquote(tokens.take(f"the {option}"))
         tokens.expect(";")
     tokens.expect(";")
@@ -114,7 +116,8 @@ def _parse_algorithm(line: int, text: str) -> str:
     algorithm = ALGORITHMS.get(text.lower().removesuffix("."))
     if algorithm is None:
         known = ", ".join(name for name in ALGORITHMS if "." not in name)
-        raise BadKeys(f"line {line}: {text!a} is no algorithm for TSIG; these are: {known}")
+        # Its text may be a secret in the wrong place.
+        raise BadKeys(f"line {line}: that is no algorithm for TSIG; these are: {known}")
     return algorithm
 
 
