@@ -47,6 +47,11 @@ from tests.cluster.steps.steering import (
     plain_controller_is_let_go,
     second_controller_comes_and_goes,
 )
+from tests.cluster.steps.transferring import (
+    change_reaches_each_node,
+    lost_primaries_change_nothing,
+    other_primary_takes_over,
+)
 from tests.cluster.steps.two_nodes import (
     drain_costs_nothing,
     every_way_leads_to_the_page,
@@ -147,6 +152,9 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     node_has_the_names,
     every_node_pulls,
     every_node_has_one,
+    change_reaches_each_node,
+    lost_primaries_change_nothing,
+    other_primary_takes_over,
     pods_reach_the_balancer,
     hostname_is_let_go,
     commands_do_the_same,

@@ -54,7 +54,7 @@ def written(place: str, folder: Path) -> Path:
 
 def test_the_pages_show_these_kustomizations() -> None:
     folders = {"wholeip", "other-ports", "node-hosts", "controller-policy", "ip-mode", "values"}
-    folders |= {"ip-mode-watch", "ip-mode-watch-two"}
+    folders |= {"ip-mode-watch", "ip-mode-watch-two", "rpz"}
     assert set(SHOWN) == {"my-cluster", *(f"my-cluster/{one}" for one in folders)}
 
 

@@ -148,9 +148,9 @@ def rendered_anew_is_repaired(stage: Stage) -> None:
 
 
 def every_node_has_one(stage: Stage) -> None:
-    """The component node-local: dnsproxy as a DaemonSet, asked only by the pods of its node."""
+    """The component node-local: dnsproxy as a DaemonSet, asked only by the pods of its node, with primaries for it."""
     stage.kubectl("apply", "-k", str(kustomization(stage, "node-local", *KEPT, "node-local")))
-    stage.rolled_out("daemonset/dnsproxy")
+    stage.rolled_out("deployment/dnsproxy-primary", "daemonset/dnsproxy")
     stage.kubectl("delete", "deployment,poddisruptionbudget", "dnsproxy", "-n", "switchback", "--wait")
     # While they end, kube-proxy has rules for them, which a later step would miss.
     stage.eventually("the end of the Deployment's pods", lambda: not stage.ending("switchback"))
