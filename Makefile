@@ -18,7 +18,7 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 # ASYNC9xx: optional rules about checkpoints, off by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test test-quick check format docs peers cluster-peers world-peers cluster-test world-test release release-peers bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events soak clean
+.PHONY: help demo test test-quick check format docs peers cluster-peers world-peers cluster-test world-test release release-peers bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events bench-fleet soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -71,7 +71,10 @@ bench-wholeip: $(VENV)/.synced ## measure the cost of wholeip's rules, and the t
 bench-wholeip-events: $(VENV)/.synced ## measure the time until a change among 1,000 Services is in a node's kernel (root; ARGS=--help)
 	$(BIN)/python -m tests.bench.wholeip_events $(ARGS)
 
-bench: bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events ## run all benchmarks
+bench-fleet: $(VENV)/.synced ## measure a primary with 2,000 secondaries beside BIND and NSD (root; ARGS=--help)
+	$(BIN)/python -m tests.bench.fleet $(ARGS)
+
+bench: bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events bench-fleet ## run all benchmarks
 
 soak: $(VENV)/.synced ## run the DNS server under mixed traffic and faults for 20 minutes and check for growth (ARGS=--help)
 	$(BIN)/python -m tests.soak $(ARGS)
