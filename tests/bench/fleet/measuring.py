@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 from tests.bench.fleet.crowd import Crowd
 from tests.bench.fleet.one_transfer import Transferred, ask_serial, transfer
 from tests.bench.fleet.primaries import Kind, Primary, Site
+from tests.bench.fleet.priority import realtime
 from tests.bench.fleet.probing import probing
 from tests.bench.fleet.replicas import measure_replicas, running_replicas
 from tests.bench.fleet.samples import (
@@ -25,11 +26,11 @@ from tests.bench.fleet.samples import (
     one_figures,
     rollout_figures,
 )
+from tests.bench.fleet.usage import read_session_memory
 from tests.bench.fleet.versions import lags, watched
 from tests.bench.kit.clock import read_clock
 from tests.bench.kit.cpus import Cpus
 from tests.bench.kit.faults import BadReport
-from tests.bench.sync.memory import read_memory
 
 ROLLOUT_SECONDS: Final = 240.0
 """Patience."""
@@ -55,13 +56,17 @@ class Scene:
     seconds: float
     replicas: int
     last_name: str
+    realtime: bool = False
     figures: Figures = field(default_factory=dict)
 
     @contextmanager
     def meanwhile(self) -> Iterator[list[Meanwhile]]:
         """What the primary used and answered in a block."""
         found: list[Meanwhile] = []
-        with probing(self.site.port, self.queries, folder=self.site.folder, cpus=self.cpus.load) as probes:
+        with ExitStack() as stack:
+            with realtime(wanted=self.realtime):
+                asked = probing(self.site.port, self.queries, folder=self.site.folder, cpus=self.cpus.load)
+                probes = stack.enter_context(asked)
             before, begun = read_clock(self.primary.session), time.monotonic()
             yield found
             seconds, cpu = time.monotonic() - begun, read_clock(self.primary.session) - before
@@ -81,11 +86,11 @@ class Scene:
 
 def roll_out(scene: Scene) -> Figures:
     """All transfer the whole zone at once."""
-    before = read_memory(scene.primary.session)
+    before = read_session_memory(scene.primary.session)
     with scene.meanwhile() as meanwhile:
         begun = scene.crowd.load()
         scene.crowd.wait_newer(None, patience=ROLLOUT_SECONDS)
-    memory = before.resident, read_memory(scene.primary.session).peak
+        memory = before, read_session_memory(scene.primary.session)
     return rollout_figures(begun, scene.crowd.take(), meanwhile[0], memory=memory)
 
 

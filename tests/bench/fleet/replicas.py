@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import sys
 import time
@@ -16,6 +15,7 @@ from tests.bench.dns.prober import is_answer
 from tests.bench.fleet import report
 from tests.bench.fleet.addresses import PORT, PRIMARY, replica_address
 from tests.bench.fleet.samples import Figures
+from tests.bench.fleet.usage import read_run_time, read_shares
 from tests.bench.kit.faults import BadReport
 from tests.bench.kit.figures import percentile
 from tests.kit.launched import ROOT, launched
@@ -24,7 +24,6 @@ from tests.kit.messages import query
 _PATIENCE: Final = 120.0
 _LOOK_SECONDS: Final = 0.002
 _LARGEST: Final = 4096
-_KIB_PER_MIB: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +100,3 @@ def wait_answered(address: str, name: str) -> None:
                 pass
             time.sleep(_LOOK_SECONDS)
     raise BadReport(f"{address} does not answer {name}")
-
-
-def read_run_time(pid: int) -> float:
-    """Seconds on a processor, to the microsecond, of all threads that are there (proc(5), schedstat)."""
-    tasks = (Path("/proc") / str(pid) / "task").glob("*/schedstat")
-    return sum(int(one.read_text().split()[0]) for one in tasks) / 1e9
-
-
-def read_shares(pid: int) -> tuple[float, float]:
-    """Resident and proportional memory, in MiB."""
-    return parse_shares((Path("/proc") / str(pid) / "smaps_rollup").read_text())
-
-
-def parse_shares(text: str) -> tuple[float, float]:
-    """From /proc/PID/smaps_rollup."""
-    fields = dict(re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE))
-    return int(fields["Rss"]) / _KIB_PER_MIB, int(fields["Pss"]) / _KIB_PER_MIB

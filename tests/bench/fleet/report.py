@@ -22,8 +22,8 @@ ALL_HAVE: Final = "all have the zone"
 HALF_HAVE: Final = "half of them have it"
 CPU: Final = "processor time per transfer"
 REFUSED: Final = "connections refused or cut"
-RESIDENT: Final = "resident before"
-PEAK: Final = "peak resident"
+BEFORE: Final = "memory (PSS) before"
+AFTER: Final = "memory (PSS) when all have it"
 AXFR: Final = "AXFR, p50"
 AXFR_WORST: Final = "AXFR, slowest"
 AXFR_SIZE: Final = "octets of an AXFR"
@@ -44,7 +44,7 @@ QUEUED: Final = "in the queue"
 READY: Final = "start to all names"
 START_CPU: Final = "processor time of a start"
 REPLICA_RSS: Final = "resident"
-REPLICA_PSS: Final = "proportional (PSS)"
+REPLICA_PSS: Final = "memory (PSS)"
 CHANGE_CPU: Final = "processor time per change"
 ANSWERED_P50: Final = "change to its answer, p50"
 ANSWERED_MAX: Final = "change to its answer, slowest"
@@ -54,7 +54,7 @@ UNITS: Final[Mapping[str, str]] = {
     **dict.fromkeys((CPU, AXFR, AXFR_WORST, IXFR, IXFR_WORST, HAS_P50, HAS_P99, SETTLED), "ms"),
     **dict.fromkeys((ANSWERS_P99, ANSWERS_WORST, CHANGE_CPU, ANSWERED_P50, ANSWERED_MAX), "ms"),
     **dict.fromkeys((CHANGES_DONE, VERSIONS, FETCHED), "1/s"),
-    **dict.fromkeys((RESIDENT, PEAK, REPLICA_RSS, REPLICA_PSS), "MiB"),
+    **dict.fromkeys((BEFORE, AFTER, REPLICA_RSS, REPLICA_PSS), "MiB"),
     **dict.fromkeys((BUSY, QUEUED), "%"),
     AXFR_SIZE: "MB",
     IXFR_SIZE: "octets",

@@ -29,7 +29,7 @@ class Meanwhile:
 
 
 def rollout_figures(begun: float, taken: Taken, meanwhile: Meanwhile, *, memory: tuple[float, float]) -> Figures:
-    """All secondaries at once; `memory` in MiB: before, and the most ever."""
+    """All secondaries at once; `memory` in MiB: before, and when all have it."""
     count = len({event.address for event in taken.events})
     times = [event.at - begun for event in taken.events]
     figures = {
@@ -37,8 +37,8 @@ def rollout_figures(begun: float, taken: Taken, meanwhile: Meanwhile, *, memory:
         report.HALF_HAVE: percentile(times, 0.5),
         report.CPU: _share(meanwhile.cpu.total * 1000, taken.counts.get("axfr", count)),
         report.REFUSED: float(sum(taken.counts.get(why, 0) for why in ("reset", "closed", "connect", "refused"))),
-        report.RESIDENT: memory[0],
-        report.PEAK: memory[1],
+        report.BEFORE: memory[0],
+        report.AFTER: memory[1],
     }
     return _named(report.ROLLOUT, {**figures, **_meanwhile(meanwhile)})
 
