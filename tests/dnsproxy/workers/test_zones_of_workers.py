@@ -44,6 +44,11 @@ def all_answer(port: int, address: str) -> bool:
     return all(found == [address] for found in ask_all(port, "app.example.org"))
 
 
+def published(server: Serving) -> None:
+    """Wait for the first version."""
+    poll_until(lambda: server.metric("dnsproxy_rpz_serial") > 0, "published", seconds=PATIENCE)
+
+
 def serial_of(server: Serving) -> int:
     query = dns.message.make_query(ZONE, "SOA")
     reply = dns.query.udp(query, "127.0.0.1", port=server.port, timeout=PATIENCE)
@@ -58,6 +63,7 @@ def transferred(server: Serving) -> dns.zone.Zone:
 
 def test_every_worker_gives_the_zone_over_udp_and_tcp(tmp_path: Path, hosts: Path) -> None:
     with serving(tmp_path, "--workers", "3", "--hosts-file", str(hosts), "--rpz", ZONE, *QUICK) as server:
+        published(server)
         # Many sockets of their own: the kernel spreads them over the workers.
         assert len({serial_of(server) for _ in range(20)}) == 1
         for _ in range(12):
@@ -79,6 +85,7 @@ def test_queries_before_and_after_a_transfer_on_one_connection_are_answered(tmp_
         serving(tmp_path, "--workers", "2", "--hosts-file", str(hosts), "--rpz", ZONE, *QUICK) as server,
         socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as stream,
     ):
+        published(server)
         table = messages.query("app.example.org")
         transfer = dns.message.make_query(ZONE, "AXFR", id=7).to_wire()
         stream.sendall(framed(struct.pack("!H", 1) + table[2:]) + framed(transfer))
@@ -117,6 +124,7 @@ def test_many_transfers_at_once_leave_the_answers_of_workers_alone(tmp_path: Pat
         serving(tmp_path, "--workers", "2", "--hosts-file", str(hosts), "--rpz", ZONE, *QUICK) as server,
         clients(server.port, 8) as asking,
     ):
+        published(server)
         streams = [socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) for _ in range(40)]
         try:
             request = framed(dns.message.make_query(ZONE, "AXFR").to_wire())
