@@ -1,0 +1,41 @@
+"""PowerDNS Recursor with our policy zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.kit.programs import program
+from tests.kit.rpz.page import adapted, blocks
+from tests.kit.rpz.resolver import Resolver, Site, resolving
+
+_FOLDERS = ("/var/lib/powerdns", "/etc/powerdns")
+
+
+@contextmanager
+def running_powerdns(site: Site) -> Iterator[Resolver]:
+    """The recursor in the foreground."""
+    conf, script = (
+        adapted(block, primary=f"127.0.0.1:{site.primary}", secret=site.secret, folders=_FOLDERS, folder=site.folder)
+        for block in blocks("PowerDNS Recursor")
+    )
+    (site.folder / "recursor.lua").write_text(script, encoding="utf-8")
+    (site.folder / "recursor.conf").write_text(
+        f"""local-address=127.0.0.1
+local-port={site.port}
+socket-dir={site.folder}
+config-dir={site.folder}
+daemon=no
+disable-syslog=yes
+dnssec=off
+security-poll-suffix=
+hint-file=no
+export-etc-hosts=no
+threads=1
+forward-zones-recurse=.=127.0.0.1:{site.upstream}
+loglevel=6
+{conf}""",
+        encoding="utf-8",
+    )
+    with resolving([program("pdns_recursor"), f"--config-dir={site.folder}"], site) as one:
+        yield one

@@ -1,0 +1,121 @@
+"""One primary, one real resolver with its policy zone, and the upstream of all other names.
+
+The law: the table of kinds has every resolver of the guide's page, and a rig of each has the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.kit.nsd import running_nsd
+from tests.kit.ports import free_port
+from tests.kit.rpz.bind import running_bind
+from tests.kit.rpz.knot import running_knot_dns, running_knot_resolver
+from tests.kit.rpz.nsd import running_nsd_secondary
+from tests.kit.rpz.powerdns import running_powerdns
+from tests.kit.rpz.publisher import SECRET, Publisher, publishing
+from tests.kit.rpz.resolver import Resolver, Site
+from tests.kit.rpz.unbound import running_unbound
+
+HOSTS: Final = (
+    "192.0.2.1 app.example.org",
+    "192.0.2.2 *.apps.example.org",
+    "192.0.2.3 exact.apps.example.org",
+    "192.0.2.4 a.b.apps.example.org",
+    "2001:db8::5 six.example.org",
+    "192.0.2.6 twice.example.org",
+    "192.0.2.7 twice.example.org",
+)
+DENIED: Final = "denied.apps.example.org"
+"""A name that the primary never answers, below a wildcard: the policy lets it pass."""
+UPSTREAM: Final = """\
+app IN A 198.51.100.1
+app IN AAAA 2001:db8:ffff::1
+app IN TXT "of the upstream"
+app IN MX 5 mail
+denied.apps IN A 198.51.100.2
+www IN A 198.51.100.3
+www IN AAAA 2001:db8:ffff::3
+mail IN A 198.51.100.4
+text IN TXT "one" "two"
+many IN MX 5 mail
+many IN MX 6 www
+alias IN CNAME www
+entry IN CNAME app
+"""
+"""Below example.org."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A resolver or a server, and what its rig needs."""
+
+    name: str
+    heading: str
+    """Of its section in the page."""
+    programs: tuple[str, ...]
+    run: Callable[[Site], AbstractContextManager[Resolver]]
+    is_keyed: bool = True
+    """Whether it signs its requests."""
+    has_helper: bool = False
+    """Whether a server at the helper's port transfers the zone."""
+
+
+RESOLVERS: Final = (
+    Kind("bind", "BIND", ("named",), running_bind),
+    Kind("unbound", "Unbound", ("unbound",), running_unbound, is_keyed=False),
+    Kind("knot-resolver", "Knot Resolver", ("kresd", "knotd"), running_knot_resolver, has_helper=True),
+    Kind("powerdns", "PowerDNS Recursor", ("pdns_recursor",), running_powerdns),
+)
+SECONDARIES: Final = (
+    Kind("nsd", "NSD", ("nsd",), running_nsd_secondary, has_helper=True),
+    Kind("knot-dns", "Knot DNS", ("knotd",), running_knot_dns, has_helper=True),
+)
+
+
+@dataclass(frozen=True)
+class Rig:
+    """What runs."""
+
+    kind: Kind
+    publisher: Publisher
+    resolver: Resolver
+    upstream: Resolver
+    """Asked directly."""
+    site: Site
+
+
+@contextmanager
+def upstream_of(folder: Path) -> Iterator[Resolver]:
+    """NSD with the names of UPSTREAM."""
+    folder.mkdir()
+    with running_nsd(folder, UPSTREAM) as port:
+        yield Resolver(port, folder / "nsd.log")
+
+
+@contextmanager
+def rig(
+    kind: Kind,
+    folder: Path,
+    *,
+    secret: str = SECRET,
+    keyed: bool | None = None,
+    options: Sequence[str] = ("--deny", DENIED),
+) -> Iterator[Rig]:
+    """A running rig; the primary demands a key if the resolver has one. `options` are flags of the primary."""
+    place = folder / kind.name
+    place.mkdir()
+    port, helper = free_port(), free_port()
+    keyed = kind.is_keyed if keyed is None else keyed
+    notified = helper if kind.has_helper else port
+    with (
+        upstream_of(folder / "upstream") as upstream,
+        publishing(folder / "primary", *HOSTS, notify=[notified], keyed=keyed, options=options) as publisher,
+    ):
+        site = Site(place, publisher.port, secret, upstream.port, port, helper)
+        with kind.run(site) as resolver:
+            yield Rig(kind, publisher, resolver, upstream, site)

@@ -1,0 +1,45 @@
+"""Unbound with our policy zone. It knows no TSIG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.kit.programs import program
+from tests.kit.rpz.page import adapted, blocks
+from tests.kit.rpz.resolver import Resolver, Site, resolving
+
+_FOLDER = "/var/lib/unbound"
+
+
+@contextmanager
+def running_unbound(site: Site) -> Iterator[Resolver]:
+    """Unbound in the foreground."""
+    (block,) = blocks("Unbound")
+    policy = adapted(
+        block, primary=f"127.0.0.1@{site.primary}", secret=site.secret, folders=(_FOLDER,), folder=site.folder
+    )
+    (site.folder / "unbound.conf").write_text(
+        f"""server:
+    interface: 127.0.0.1
+    port: {site.port}
+    access-control: 127.0.0.0/8 allow
+    username: ""
+    chroot: ""
+    pidfile: ""
+    directory: "{site.folder}"
+    use-syslog: no
+    verbosity: 2
+    do-not-query-localhost: no
+    trust-anchor: ""
+    auto-trust-anchor-file: ""
+remote-control:
+    control-enable: no
+forward-zone:
+    name: "."
+    forward-addr: 127.0.0.1@{site.upstream}
+{policy}""",
+        encoding="utf-8",
+    )
+    with resolving([program("unbound"), "-d", "-p", "-c", "unbound.conf"], site) as one:
+        yield one
