@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import dns.message
 import dns.query
@@ -100,8 +101,8 @@ def test_an_administrator_may_do_all_of_it(with_zone: ApiServer, call: str) -> N
 
 
 @contextmanager
-def serving(log: Path, listen: Endpoint, *arguments: str) -> Iterator[None]:
-    """`dnsproxy serve` from its readiness on."""
+def serving(log: Path, listen: Endpoint, *arguments: str) -> Iterator[int]:
+    """`dnsproxy serve` from its readiness on. Returns its admin port."""
     admin = free_port()
     command = [sys.executable, "-m", "dnsproxy", "serve", "--listen", str(listen), f"--admin=127.0.0.1:{admin}"]
     resolv_conf = log.with_suffix(".conf")
@@ -111,9 +112,16 @@ def serving(log: Path, listen: Endpoint, *arguments: str) -> Iterator[None]:
         process = subprocess.Popen(command, stderr=stderr)
     try:
         wait_for(lambda: is_ready(admin), process=process, log=log)
-        yield
+        yield admin
     finally:
         end_process(process)
+
+
+def document(admin: int, path: str) -> bytes:
+    """A document of the admin port."""
+    with urlopen(f"http://127.0.0.1:{admin}{path}", timeout=10) as answer:
+        octets: bytes = answer.read()
+    return octets
 
 
 def addresses(at: Endpoint, name: str) -> list[str]:
@@ -126,20 +134,27 @@ def test_two_primaries_and_a_replica_work_with_their_rights(with_zone: ApiServer
         name: account(with_zone, "switchback", name).write_kubeconfig(tmp_path / name)
         for name in ("dnsproxy", "dnsproxy-node")
     }
-    with_zone.create_ingress("shop", ["shop.example.org"])
+    with_zone.create_ingress("shop", ["shop.example.org"], ingress_class="fixed")
+    with_zone.create_ingress("undecided", ["undecided.example.net"], ingress_class="new")
     one, other, replica = (Endpoint("127.0.0.1", port) for port in free_ports(3))
     upstreams = "--upstream-configmap=kube-system/coredns"
     with ExitStack() as stack:
+        admins = []
         for number, place in enumerate((one, other)):
-            primary = ["--source=ingress", "--source=gateway", "--target=192.0.2.10", f"--rpz={ZONE}", upstreams]
+            primary = ["--source=ingress", "--source=gateway", "--target=auto", "--target-for=fixed=192.0.2.10"]
+            primary += ["--routes-namespace=switchback", f"--rpz={ZONE}", upstreams]
             primary += ["--rpz-serial=lease:switchback/dnsproxy-rpz", f"--rpz-notify={replica}"]
             primary += ["--rpz-notify=service:switchback/dnsproxy-nodes", f"--kubeconfig={configs['dnsproxy']}"]
             primary += [f"--rpz-notify={other if place == one else one}"]
-            stack.enter_context(serving(tmp_path / f"primary-{number}.log", place, *primary))
-        words = [f"--source=rpz:{ZONE}@{other}", upstreams, f"--kubeconfig={configs['dnsproxy-node']}"]
-        stack.enter_context(serving(tmp_path / "replica.log", replica, *words))
+            admins.append(stack.enter_context(serving(tmp_path / f"primary-{number}.log", place, *primary)))
+        words = [f"--source=rpz:{ZONE}@{other}", upstreams, f"--kubeconfig={configs['dnsproxy-node']}", "--target=auto"]
+        admins.append(stack.enter_context(serving(tmp_path / "replica.log", replica, *words)))
         assert addresses(replica, "shop.example.org") == ["192.0.2.10"]
-        with_zone.create_ingress("late", ["late.example.org"])
+        with_zone.create_ingress("late", ["late.example.org"], ingress_class="fixed")
         poll_until(lambda: addresses(replica, "late.example.org") == ["192.0.2.10"], "the new name", seconds=60)
+        # What operate, the publishers and the installer ask any dnsproxy of the Service.
+        for path in ("/subjects", "/zones", "/rewrites"):
+            poll_until(lambda path=path: len({document(admin, path) for admin in admins}) == 1, path, seconds=10)  # type: ignore[misc]
+        assert b"ingressclass/new" in document(admins[-1], "/subjects")
     for log in tmp_path.glob("*.log"):
         assert "forbidden" not in log.read_text().lower(), log

@@ -216,6 +216,14 @@ def test_the_one_object_that_is_written_is_the_lease_of_the_settings(
         ]
 
 
+def test_an_earlier_daemon_set_is_changed_in_place(tmp_path: Path) -> None:
+    # A selector cannot be changed: another one would make `kubectl apply` fail on the node-local of an earlier version.
+    spec = find(rendered(NODES, tmp_path), "DaemonSet", "dnsproxy")["spec"]
+    assert spec["selector"] == {"matchLabels": {"app.kubernetes.io/name": "dnsproxy"}}
+    labels = template_of(rendered(NODES, tmp_path), "Deployment", "dnsproxy-primary")["metadata"]["labels"]
+    assert labels["app.kubernetes.io/name"] != "dnsproxy"
+
+
 def test_in_the_other_order_it_is_refused_in_words(tmp_path: Path) -> None:
     folder = compose(tmp_path, with_components=[COMPONENTS / one for one in reversed(BOTH)])
     command = [program("kubectl"), "kustomize", str(folder)]
