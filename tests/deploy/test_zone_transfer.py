@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from dnsproxy.primary.settings import LeaseRef, RpzSettings
+from dnsproxy.serve.command import serve
 from dnsproxy.serve.settings import ServeSettings, make_settings
 from tests.deploy.manifests import (
     DEPLOY,
@@ -44,6 +45,8 @@ patches:
       - {op: add, path: /data/DNSPROXY_RPZ_NOTIFY, value: 203.0.113.53}
       - {op: add, path: /data/DNSPROXY_HOST, value: static.example.org=192.0.2.7}
 """
+UNSIGNED: Final = "      - {op: add, path: /data/DNSPROXY_RPZ_ALLOW_UNSIGNED, value: 203.0.113.54}\n"
+"""Another line of it: a resolver without TSIG."""
 
 
 def rendered(names: Sequence[str], folder: Path, *, more: str = "") -> list[Manifest]:
@@ -96,7 +99,7 @@ def test_a_primary_is_the_bases_pod_with_a_name_of_its_own_and_its_address(tmp_p
     [
         pytest.param(NODES, "", "table.switchback.internal", id="node-local"),
         pytest.param(BOTH, "", "table.switchback.internal", id="both"),
-        pytest.param(BOTH, OWNER, "rpz.example.org", id="both, with an owner's values"),
+        pytest.param(BOTH, OWNER + UNSIGNED, "rpz.example.org", id="both, with an owner's values"),
     ],
 )
 def test_a_nodes_pod_loads_the_zone_that_the_primaries_serve(
@@ -184,6 +187,16 @@ def test_without_rpz_only_pods_of_ours_reach_the_primaries(tmp_path: Path) -> No
     (peer,) = rule["from"]
     (expression,) = peer["podSelector"]["matchExpressions"]
     assert expression["values"] == ["dnsproxy", "dnsproxy-primary"]
+
+
+def test_what_a_replica_refuses_is_empty_on_a_node(tmp_path: Path) -> None:
+    # dnsproxy-settings has it for the primaries, or an owner adds it there.
+    container = template_of(rendered(NODES, tmp_path), "DaemonSet", "dnsproxy")["spec"]["containers"][0]
+    emptied = {one["name"] for one in container["env"] if one.get("value") == ""}
+    flags = {f"DNSPROXY_{(param.name or '').upper()}" for param in serve.params}
+    allowed = {"DNSPROXY_RPZ_KEY", "DNSPROXY_RPZ_WILDCARDS"}
+    wanted = {one for one in flags if one.startswith("DNSPROXY_RPZ")} - allowed
+    assert emptied == wanted | {"DNSPROXY_HOST", "DNSPROXY_HOSTS_FILE"}
 
 
 def test_a_nodes_account_reads_the_upstreams_and_nothing_else(tmp_path: Path) -> None:
