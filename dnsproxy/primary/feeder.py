@@ -18,8 +18,8 @@ from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.primary.published_zones import PublishedZones
 from dnsproxy.zone.building import Batch, BatchWriter
+from dnsproxy.zone.control import FORMAT, Control, SavedGuards
 from dnsproxy.zone.policy import Inexpressible
-from dnsproxy.zone.rows import FORMAT, Control, SavedGuards
 from sidecar.loop.slices import in_slices
 
 

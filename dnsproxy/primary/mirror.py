@@ -16,8 +16,9 @@ from dnsproxy.secondary.fetch import Wanted
 from dnsproxy.secondary.source import RpzSource
 from dnsproxy.secondary.zone_follower import ZoneFollower
 from dnsproxy.zone.content import ZoneContent
+from dnsproxy.zone.control import parse_control
 from dnsproxy.zone.reading import POLICY_TYPES, TABLE_TYPES, Changes, Transfer, TransferRefused, text_of
-from dnsproxy.zone.rows import APEX, parse_control
+from dnsproxy.zone.table_zone import APEX
 from dnsproxy.zone.tsig_keys import TsigKey
 from dnsproxy.zone.zone_records import ZONE, join_row, split_row
 from sidecar.loop.slices import in_slices

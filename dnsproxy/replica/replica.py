@@ -24,7 +24,8 @@ from dnsproxy.secondary.fetch import Wanted
 from dnsproxy.secondary.zone_follower import ZoneFollower, ZoneStatus
 from dnsproxy.zone.reading import Changes, Transfer, TransferRefused, records_of
 from dnsproxy.zone.requests import format_notify_reply, notified_zone
-from dnsproxy.zone.rows import APEX, owner_of, parse_row, table_zone, text_records
+from dnsproxy.zone.rows import parse_row
+from dnsproxy.zone.table_zone import APEX, owner_of, table_zone, text_records
 from sidecar.kubernetes.errors import ServerTrouble
 from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from sidecar.loop.slices import in_slices

@@ -7,7 +7,7 @@ from typing import Final
 
 from dnsproxy.dns.names import BadName, format_wire, parse_hostname, parse_zone, to_wire
 from dnsproxy.dns.wire import DNS_PORT
-from dnsproxy.zone.rows import table_zone
+from dnsproxy.zone.table_zone import table_zone
 from sidecar.values.endpoints import is_address, parse_port
 from sidecar.values.text import quoted
 

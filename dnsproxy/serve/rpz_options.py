@@ -21,7 +21,7 @@ from dnsproxy.primary.settings import LEASE, LOOPBACK, LeaseRef, Network, Notify
 from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.secondary.source import PREFIX, RpzSource, parse_rpz_source
 from dnsproxy.zone.policy import Wildcards
-from dnsproxy.zone.rows import table_zone
+from dnsproxy.zone.table_zone import table_zone
 from dnsproxy.zone.tsig_keys import BadKeys, TsigKey, parse_keys
 from sidecar.cli.options import CheckedType, add_options
 from sidecar.cli.usage import Decorated

@@ -17,8 +17,10 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.zone.content import ZoneContent
+from dnsproxy.zone.control import Control, format_control
 from dnsproxy.zone.policy import Inexpressible, PolicyView, Wildcards, inexpressible, policy_row
-from dnsproxy.zone.rows import APEX, Control, format_control, format_row, owner_of, table_zone, text_records
+from dnsproxy.zone.rows import format_row
+from dnsproxy.zone.table_zone import APEX, owner_of, table_zone, text_records
 from dnsproxy.zone.zone_records import fits
 
 _NO_TABLE: Final = HostTable()

@@ -14,8 +14,8 @@ from dnsproxy.dns import wire
 from dnsproxy.dns.names import format_wire
 from dnsproxy.dns.wire import CLASS_IN, Rcode, Type
 from dnsproxy.zone.requests import soa_serial
-from dnsproxy.zone.rows import join_texts
 from dnsproxy.zone.serials import is_newer
+from dnsproxy.zone.table_zone import join_texts
 from dnsproxy.zone.walking import Record, walk_records
 from dnsproxy.zone.zone_records import ZONE, join_row, parse_texts, split_row
 

@@ -8,38 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from ipaddress import ip_address
-from itertools import chain
-from typing import Annotated, Any, Final, NoReturn, TypeVar
+from typing import Annotated, Any, Final, NoReturn
 
 import msgspec
 
 from dnsproxy.answers.table import Host
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
-from dnsproxy.dns.wire import Type
 from dnsproxy.hostnames.claims import Claim, Origin
-from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Judgement
-from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Excluded, Verdict
-from dnsproxy.zone.zone_records import fits, format_texts, format_zone_record, join_row
 
-LABEL: Final = b"\x0b_switchback"
-"""The reserved label: the table zone is this label and the policy zone."""
-FORMAT: Final = 1
-"""The version of the rows and of the control record."""
-APEX: Final = b""
-"""The owner of the control record."""
-_PART: Final = 16_000
-"""Octets in one TXT record; a longer text takes several, each with `NUMBER/COUNT ` in front."""
 _MOST_EXCLUDED: Final = 200
 """Excluded claims of one hostname that replicas show."""
-_HASHED: Final = b"\x09_too-long"
 _REACHES: Final = tuple(Reach)
-
-T = TypeVar("T")
 
 
 class _Claim(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -79,65 +62,8 @@ class _Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     judged: tuple[_Judged, ...] = ()
 
 
-class SavedGuards(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The fields of Guards: what is denied, and where wildcards end."""
-
-    cluster_domains: tuple[str, ...] = ()
-    zones: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    search: tuple[str, ...] = ()
-    allow: tuple[str, ...] = ()
-
-
-class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What counts for the whole table; the record at the apex."""
-
-    format: int
-    ttl: Annotated[int, msgspec.Meta(ge=1, le=3600)]
-    unready: tuple[str, ...] = ()
-    """The Services whose names are forwarded."""
-    guards: SavedGuards = SavedGuards()
-    target: tuple[str, ...] = ()
-    by_class: dict[str, tuple[str, ...]] = {}
-    steered: dict[str, str] = {}
-
-    @property
-    def targets(self) -> Targets:
-        """The targets, for explanations: every row has its own addresses."""
-        return Targets(self.target, self.by_class, unready=frozenset(self.unready), steered=self.steered)
-
-    @property
-    def named_guards(self) -> Guards:
-        """The guards, for explanations and for wildcards."""
-        return Guards(**msgspec.structs.asdict(self.guards))
-
-
 _ENCODER: Final = msgspec.json.Encoder()
 _ROW_DECODER: Final = msgspec.json.Decoder(_Row)
-_CONTROL_DECODER: Final = msgspec.json.Decoder(Control)
-
-
-def table_zone(zone: bytes) -> bytes:
-    """The wire name of the table zone beside a policy zone. Raises ValueError if it is too long."""
-    name = LABEL + zone
-    if not fits(_hashed(""), name):
-        raise ValueError("the zone's name is too long: the names in it have no room in front of it")
-    return name
-
-
-def owner_of(hostname: str, zone: bytes) -> bytes:
-    """The relative owner of a hostname's row in the table zone `zone`.
-
-    A name that does not fit in front of the zone's name has a hash for owner; readers go by the row's own hostname.
-    """
-    star = b"\x01*" if names.is_wildcard(hostname) else b""
-    owner = star + names.to_wire(hostname)[:-1]
-    return owner if fits(owner, zone) else _hashed(hostname)
-
-
-def _hashed(hostname: str) -> bytes:
-    digest = blake2b(hostname.encode(), digest_size=20).hexdigest().encode()
-    return bytes([len(digest)]) + digest + _HASHED
 
 
 def format_row(hostname: str, judged: Sequence[Judgement]) -> bytes | None:
@@ -148,51 +74,13 @@ def format_row(hostname: str, judged: Sequence[Judgement]) -> bytes | None:
 
 def parse_row(text: bytes) -> tuple[str, tuple[Judgement, ...]]:
     """A hostname and its judged hosts. Raises ValueError."""
-    row = _decode(_ROW_DECODER, text)
+    try:
+        row = _ROW_DECODER.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(f"it is no row of a table: {error}") from None
     if names.parse_hostname(row.hostname) != row.hostname:
         raise ValueError(f"{row.hostname!a} is not in normal form")
     return row.hostname, tuple(_parse_judged(row.hostname, one) for one in row.judged)
-
-
-def format_control(control: Control) -> bytes:
-    """The text of the control record."""
-    return _ENCODER.encode(control)
-
-
-def parse_control(text: bytes) -> Control:
-    """Raises ValueError."""
-    control = _decode(_CONTROL_DECODER, text)
-    if control.format != FORMAT:
-        raise ValueError(f"its table has format {control.format}, and this program reads format {FORMAT}")
-    for name in chain.from_iterable(msgspec.structs.astuple(control.guards)):
-        if not _has_wire_form(name):
-            raise ValueError(f"{name!a} among its guards is no name")
-    return control
-
-
-def text_records(owner: bytes, text: bytes, *, ttl: int) -> bytes:
-    """The row of the TXT records with a text."""
-    parts = [text[start : start + _PART] for start in range(0, len(text), _PART)]
-    if len(parts) > 1:
-        parts = [b"%d/%d " % (number, len(parts)) + part for number, part in enumerate(parts, 1)]
-    row = join_row(format_zone_record(owner, Type.TXT, ttl, format_texts(part)) for part in parts)
-    return row or b""
-
-
-def join_texts(parts: Sequence[bytes]) -> bytes:
-    """The text of one owner's TXT records, in any order. Raises ValueError."""
-    if len(parts) == 1:
-        return parts[0]
-    numbered: dict[int, bytes] = {}
-    for part in parts:
-        head, _, rest = part.partition(b" ")
-        number, _, count = head.partition(b"/")
-        if not number.isdigit() or count != b"%d" % len(parts):
-            raise ValueError("its TXT records are not the parts of one text")
-        numbered[int(number)] = rest
-    if sorted(numbered) != list(range(1, len(parts) + 1)):
-        raise ValueError("its TXT records are not the parts of one text")
-    return b"".join(numbered[number] for number in sorted(numbered))
 
 
 def _format_judged(one: Judgement) -> list[Any] | None:
@@ -314,21 +202,5 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _has_wire_form(name: str) -> bool:
-    labels = name.removeprefix("*.").split(".")
-    return (
-        name.isascii()
-        and len(name) < names.MAXIMUM_NAME - 1
-        and all(0 < len(one) <= names.MAXIMUM_LABEL for one in labels)
-    )
-
-
 def _bad_origin() -> NoReturn:
     raise ValueError("a claim's origin has not four parts")
-
-
-def _decode(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
-    try:
-        return decoder.decode(text)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise ValueError(f"it is no row of a table: {error}") from None

@@ -22,8 +22,10 @@ from dnsproxy.replica.replica_registry import SOURCE, ReplicaRegistry
 from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.secondary.source import RpzSource
 from dnsproxy.zone.content import Difference, Piece
+from dnsproxy.zone.control import FORMAT, Control, format_control
 from dnsproxy.zone.requests import format_notify
-from dnsproxy.zone.rows import APEX, FORMAT, Control, format_control, format_row, owner_of, text_records
+from dnsproxy.zone.rows import format_row
+from dnsproxy.zone.table_zone import APEX, owner_of, text_records
 from dnsproxy.zone.transfer import ZoneVersion, incremental, messages
 from dnsproxy.zone.tsig_keys import TsigKey
 from dnsproxy.zone.zone_records import row_count, row_records

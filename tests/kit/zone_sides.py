@@ -34,8 +34,8 @@ from dnsproxy.replica.saved_table import format_saved, parse_saved
 from dnsproxy.zone.building import Zones
 from dnsproxy.zone.reading import Transfer, TransferReader, TransferRefused
 from dnsproxy.zone.requests import format_request
-from dnsproxy.zone.rows import table_zone
 from dnsproxy.zone.serials import following
+from dnsproxy.zone.table_zone import table_zone
 from sidecar.loop.slices import in_slices
 
 ZONE: Final = names.to_wire("rpz.example.org")

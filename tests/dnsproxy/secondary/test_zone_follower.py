@@ -19,8 +19,8 @@ from dnsproxy.secondary import fetch
 from dnsproxy.zone import reading
 from dnsproxy.zone.content import Piece
 from dnsproxy.zone.requests import format_notify
-from dnsproxy.zone.rows import APEX, owner_of
 from dnsproxy.zone.signing import Signer, _parse_rdata, find_tsig
+from dnsproxy.zone.table_zone import APEX, owner_of
 from dnsproxy.zone.tsig_keys import TsigKey
 from dnsproxy.zone.zone_records import format_zone_addresses, format_zone_record
 from tests.kit.dns_server import wait_until

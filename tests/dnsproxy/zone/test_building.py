@@ -7,7 +7,7 @@ import pytest
 from dnsproxy.answers.table import Host
 from dnsproxy.dns.names import Reach
 from dnsproxy.zone.building import BatchWriter, Zones
-from dnsproxy.zone.rows import FORMAT, Control
+from dnsproxy.zone.control import FORMAT, Control
 from tests.dnsproxy.zone.test_policy import NO_VERDICT, ZONE, Policies
 from tests.kit.messages import parse_host, table_of
 

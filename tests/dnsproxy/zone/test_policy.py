@@ -22,8 +22,8 @@ from dnsproxy.dns.wire import Type
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.zone.building import BatchWriter, Zones
 from dnsproxy.zone.content import Piece
+from dnsproxy.zone.control import FORMAT, Control
 from dnsproxy.zone.policy import Wildcards
-from dnsproxy.zone.rows import FORMAT, Control
 from dnsproxy.zone.transfer import ZoneVersion, messages, whole
 from dnsproxy.zone.zone_records import fits
 from tests.kit.messages import parse_host, wire_name

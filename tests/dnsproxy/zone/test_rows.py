@@ -16,21 +16,10 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.verdict import Excluded, Verdict
+from dnsproxy.zone.control import FORMAT, Control, SavedGuards, format_control, parse_control
 from dnsproxy.zone.reading import records_of, text_of
-from dnsproxy.zone.rows import (
-    FORMAT,
-    LABEL,
-    Control,
-    SavedGuards,
-    format_control,
-    format_row,
-    join_texts,
-    owner_of,
-    parse_control,
-    parse_row,
-    table_zone,
-    text_records,
-)
+from dnsproxy.zone.rows import format_row, parse_row
+from dnsproxy.zone.table_zone import LABEL, join_texts, owner_of, table_zone, text_records
 from dnsproxy.zone.zone_records import fits, split_row
 from tests.kit.strategies import mutate
 from tests.kit.zone_sides import TABLE_ZONE
