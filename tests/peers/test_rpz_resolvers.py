@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import dns.flags
 import dns.rcode
 import pytest
 
@@ -173,3 +174,27 @@ def test_with_a_wrong_key_or_none_there_is_no_policy(kind: Kind, tmp_path: Path)
         poll_until(lambda: "a request for a zone is refused" in one.publisher.log, "a refusal", seconds=SOON)
         assert one.resolver.addresses("app.example.org") == ["198.51.100.1"]
         assert one.resolver.rcode("x.apps.example.org") == "NXDOMAIN"
+
+
+def test_a_resolver_that_verifies_a_signed_upstream_gives_the_tables_addresses(kind: Kind, tmp_path: Path) -> None:
+    """With DO as without; what the table does not have is verified as ever."""
+    with rig(kind, tmp_path, is_signed=True) as one:
+        wait_for_policy(one)
+        for dnssec in (False, True):
+            for name in ("app.example.org", "x.apps.example.org"):
+                reply = one.resolver.ask(name, dnssec=dnssec)
+                assert [str(record) for answer in reply.answer for record in answer] == one.publisher.addresses(name)
+                assert not reply.flags & dns.flags.AD
+            assert one.resolver.ask("app.example.org", "AAAA", dnssec=dnssec).answer == []
+        verified = one.resolver.ask("www.example.org", dnssec=True)
+        assert verified.flags & dns.flags.AD
+        assert verified.answer == one.upstream.ask("www.example.org", dnssec=True).answer
+        assert dns.rcode.to_text(one.resolver.ask("missing.example.org", dnssec=True).rcode()) == "NXDOMAIN"
+
+
+def test_without_its_upstream_a_resolver_answers_the_tables_names(kind: Kind, tmp_path: Path) -> None:
+    with rig(kind, tmp_path) as one:
+        wait_for_policy(one)
+        one.end_upstream()
+        for name, addresses in ADDRESSES.values():
+            assert one.resolver.addresses(name) == addresses

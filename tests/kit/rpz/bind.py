@@ -18,16 +18,22 @@ def running_bind(site: Site) -> Iterator[Resolver]:
     """BIND in the foreground."""
     policy, zone = blocks("BIND")
     (site.folder / "switchback.key").write_text(key_statement(site.secret), encoding="utf-8")
+    anchor = ""
+    if site.trusted:
+        flags, protocol, algorithm, *key = site.trusted.split()
+        text = "".join(key)
+        anchor = f'trust-anchors {{ example.org. static-key {flags} {protocol} {algorithm} "{text}"; }};'
     primary = f"127.0.0.1 port {site.primary}"
     (site.folder / "named.conf").write_text(
         f"""options {{
 directory "{site.folder}"; pid-file none; session-keyfile none; managed-keys-directory "{site.folder}";
 listen-on port {site.port} {{ 127.0.0.1; }}; listen-on-v6 {{ none; }};
-recursion yes; allow-recursion {{ 127.0.0.1; }}; dnssec-validation no;
+recursion yes; allow-recursion {{ 127.0.0.1; }}; dnssec-validation {"yes" if site.trusted else "no"};
 forward only; forwarders {{ 127.0.0.1 port {site.upstream}; }}; empty-zones-enable no;
 {policy}
 }};
 controls {{ }};
+{anchor}
 {adapted(zone, primary=primary, secret=site.secret, folders=(_FOLDER,), folder=site.folder)}""",
         encoding="utf-8",
     )

@@ -49,14 +49,16 @@ def running_knot_resolver(site: Site) -> Iterator[Resolver]:
     zone_file = site.folder / "rpz.example.org.zone"
     with running_knot_dns(site, heading="Knot Resolver"):
         poll_until(zone_file.exists, "Knot DNS has the zone", seconds=60)
+        anchor = f"trust_anchors.add('example.org. DNSKEY {site.trusted}')" if site.trusted else ""
         (site.folder / "kresd.conf").write_text(
             f"""net.listen('127.0.0.1', {site.port}, {{ kind = 'dns' }})
 trust_anchors.remove('.')
+{anchor}
 modules = {{ 'policy' }}
 log_groups({{ 'policy' }})
 cache.open(10 * MB, 'lmdb://{site.folder}/cache')
 {policy.replace(_FOLDER, str(site.folder))}
-policy.add(policy.all(policy.STUB({{ '127.0.0.1@{site.upstream}' }})))
+policy.add(policy.all(policy.FORWARD('127.0.0.1@{site.upstream}')))
 """,
             encoding="utf-8",
         )

@@ -33,6 +33,8 @@ class Site:
     """The primary's port on loopback."""
     secret: str
     upstream: int = 9
+    trusted: str | None = None
+    """The key of the upstream's zone, as a DNSKEY record's data, where it is signed and to be verified."""
     port: int = field(default_factory=free_port)
     """Of its DNS."""
     helper: int = field(default_factory=free_port)

@@ -6,7 +6,7 @@ The law: the table of kinds has every resolver of the guide's page, and a rig of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from tests.kit.rpz.powerdns import running_powerdns
 from tests.kit.rpz.publisher import SECRET, Publisher, publishing
 from tests.kit.rpz.resolver import Resolver, Site
 from tests.kit.rpz.unbound import running_unbound
+from tests.kit.rpz.upstream import UPSTREAM, signed
 
 HOSTS: Final = (
     "192.0.2.1 app.example.org",
@@ -32,22 +33,6 @@ HOSTS: Final = (
 )
 DENIED: Final = "denied.apps.example.org"
 """A name that the primary never answers, below a wildcard: the policy lets it pass."""
-UPSTREAM: Final = """\
-app IN A 198.51.100.1
-app IN AAAA 2001:db8:ffff::1
-app IN TXT "of the upstream"
-app IN MX 5 mail
-denied.apps IN A 198.51.100.2
-www IN A 198.51.100.3
-www IN AAAA 2001:db8:ffff::3
-mail IN A 198.51.100.4
-text IN TXT "one" "two"
-many IN MX 5 mail
-many IN MX 6 www
-alias IN CNAME www
-entry IN CNAME app
-"""
-"""Below example.org."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +71,15 @@ class Rig:
     resolver: Resolver
     upstream: Resolver
     """Asked directly."""
+    end_upstream: Callable[[], None]
     site: Site
 
 
 @contextmanager
-def upstream_of(folder: Path) -> Iterator[Resolver]:
-    """NSD with the names of UPSTREAM."""
+def upstream_of(folder: Path, records: str) -> Iterator[Resolver]:
+    """NSD with these names."""
     folder.mkdir()
-    with running_nsd(folder, UPSTREAM) as port:
+    with running_nsd(folder, records) as port:
         yield Resolver(port, folder / "nsd.log")
 
 
@@ -105,17 +91,23 @@ def rig(
     secret: str = SECRET,
     keyed: bool | None = None,
     options: Sequence[str] = ("--deny", DENIED),
+    is_signed: bool = False,
 ) -> Iterator[Rig]:
-    """A running rig; the primary demands a key if the resolver has one. `options` are flags of the primary."""
+    """A running rig; the primary demands a key if the resolver has one. `options` are flags of the primary.
+
+    `is_signed`: the upstream's zone is signed, and the resolver verifies it.
+    """
     place = folder / kind.name
     place.mkdir()
     port, helper = free_port(), free_port()
     keyed = kind.is_keyed if keyed is None else keyed
     notified = helper if kind.has_helper else port
+    records, key = signed(UPSTREAM) if is_signed else (UPSTREAM, None)
     with (
-        upstream_of(folder / "upstream") as upstream,
+        ExitStack() as ending,
         publishing(folder / "primary", *HOSTS, notify=[notified], keyed=keyed, options=options) as publisher,
     ):
-        site = Site(place, publisher.port, secret, upstream.port, port, helper)
+        upstream = ending.enter_context(upstream_of(folder / "upstream", records))
+        site = Site(place, publisher.port, secret, upstream.port, key, port, helper)
         with kind.run(site) as resolver:
-            yield Rig(kind, publisher, resolver, upstream, site)
+            yield Rig(kind, publisher, resolver, upstream, ending.close, site)

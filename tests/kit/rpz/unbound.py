@@ -19,6 +19,7 @@ def running_unbound(site: Site) -> Iterator[Resolver]:
     policy = adapted(
         block, primary=f"127.0.0.1@{site.primary}", secret=site.secret, folders=(_FOLDER,), folder=site.folder
     )
+    anchor = f"example.org. DNSKEY {site.trusted}" if site.trusted else ""
     (site.folder / "unbound.conf").write_text(
         f"""server:
     interface: 127.0.0.1
@@ -31,7 +32,7 @@ def running_unbound(site: Site) -> Iterator[Resolver]:
     use-syslog: no
     verbosity: 2
     do-not-query-localhost: no
-    trust-anchor: ""
+    trust-anchor: "{anchor}"
     auto-trust-anchor-file: ""
 remote-control:
     control-enable: no
