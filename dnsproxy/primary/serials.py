@@ -100,7 +100,8 @@ class FileSerials:
         return int(text)
 
     def _write(self, ceiling: int) -> None:
-        path = self._path.resolve()
+        # Not Path.resolve(), which raises RuntimeError for a link to itself.
+        path = Path(os.path.realpath(self._path))
         try:
             replace_file(path, [b"%d\n" % ceiling], prefix=f".{path.name}.new-")
         except OSError as error:

@@ -69,7 +69,7 @@ def parse_saved(octets: bytes, *, zone: str) -> SavedTable:
     end = octets.find(b"\n", 0, _LONGEST_HEAD) + 1
     try:
         head = msgspec.json.decode(octets[:end], type=_Head)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise SavedTableRefused("it is no saved table") from None
     if head.format != _FORMAT or head.version != _VERSION:
         raise SavedTableRefused("it is of another format")
@@ -93,7 +93,8 @@ def read_saved(path: Path, *, zone: str) -> SavedTable:
 
 def write_saved(path: Path, pieces: list[bytes]) -> None:
     """Replace the file. Raises OSError; the old file then stays."""
-    path = path.resolve()
+    # Not Path.resolve(), which raises RuntimeError for a link to itself.
+    path = Path(os.path.realpath(path))
     replace_file(path, pieces, prefix=f".{path.name}.new-")
 
 

@@ -213,13 +213,13 @@ class _Keeper:
 
 def write_file(path: Path, pieces: Iterable[bytes]) -> None:
     """Replace a file with the pieces, readable for its owner alone. Raises OSError; the old file then stays."""
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # Path.resolve() raises RuntimeError for a link to itself
     replace_file(path, pieces, prefix=_prefix(path))
 
 
 def _sweep(path: Path) -> None:
     """Remove temporary files of processes that were killed while writing."""
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # Path.resolve() raises RuntimeError for a link to itself
     before = time.time() - _ABANDONED
     with suppress(OSError):
         for one in os.scandir(path.parent):

@@ -389,3 +389,11 @@ def test_who_has_a_name_is_restored_and_begins_at_once(tmp_path: Path, until: fl
     assert {host.addresses for host in registry.changes()} == {()}
     (held,) = registry.holds.rows()
     assert held.holder == row.holder
+
+
+def test_a_link_to_itself_is_no_file_and_becomes_one(tmp_path: Path) -> None:
+    """Path.resolve() raises RuntimeError for it, which ended the server."""
+    path = tmp_path / "snapshot"
+    path.symlink_to(path)
+    write_snapshot(path, store_of("a.example.org"))
+    assert hosts_in(path) == {"a.example.org"}
