@@ -17,7 +17,7 @@ from dnsproxy.zone.requests import soa_serial
 from dnsproxy.zone.serials import is_newer
 from dnsproxy.zone.table_zone import join_texts
 from dnsproxy.zone.walking import Record, walk_records
-from dnsproxy.zone.zone_records import ZONE, join_row, parse_texts, split_row
+from dnsproxy.zone.zone_records import MOST_RECORDS, ZONE, join_row, parse_texts, split_row
 
 LARGEST: Final = 1 << 30
 """Octets of one transfer."""
@@ -235,8 +235,11 @@ def text_of(records: Iterable[bytes]) -> bytes:
 
 
 def row_of(owner: bytes, records: Iterable[bytes]) -> bytes | None:
-    """The records as a row of a content."""
-    return join_row(owner + ZONE + record for record in records)
+    """The records as a row of a content. Raises TransferRefused for more than a row can have."""
+    found = [owner + ZONE + record for record in records]
+    if len(found) > MOST_RECORDS:
+        raise TransferRefused(f"one name in it has {len(found)} records")
+    return join_row(found)
 
 
 def records_of(owner: bytes, row: bytes) -> list[bytes]:

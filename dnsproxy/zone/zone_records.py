@@ -28,6 +28,8 @@ _MAILBOX: Final = b"\x06nobody\x07invalid\0"
 _PASSTHRU: Final = b"\x0crpz-passthru\0"
 _FIXED: Final = struct.Struct("!HHIH")
 _COUNT: Final = struct.Struct("!H")
+MOST_RECORDS: Final = 0xFFFF
+"""In one row."""
 _POINTER: Final = 0xC0
 _LONGEST_STRING: Final = 255
 
