@@ -119,7 +119,8 @@ def test_an_upgrade_removes_what_its_values_no_longer_have_and_a_rollback_brings
             "PodDisruptionBudget switchback/dnsproxy",
         }
         kinds = kubectl(server, "get", "deployments,daemonsets", "-n", "switchback", "-o", "name").split()
-        assert sorted(kinds) == ["daemonset.apps/dnsproxy", "deployment.apps/operate", "deployment.apps/relay"]
+        deployments = [f"deployment.apps/{name}" for name in ("dnsproxy-primary", "operate", "relay")]
+        assert sorted(kinds) == ["daemonset.apps/dnsproxy", *deployments]
         assert pod_annotations(server, "daemonset/dnsproxy") != before
         settings = server.request("GET", "/api/v1/namespaces/switchback/configmaps/dnsproxy-settings")["data"]
         assert settings["DNSPROXY_TTL"] == "7"
