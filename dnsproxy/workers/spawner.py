@@ -45,6 +45,8 @@ ENDING: Final = 1.0
 """Seconds for workers to end when the parent has gone or closed their control sockets."""
 MOST_DESCRIPTORS: Final = 253
 """The most that one message may carry (SCM_MAX_FD of the kernel)."""
+_LOOK: Final = 0.01
+"""Seconds between two looks for the end of the spawner, outside any event loop."""
 _CHUNK: Final = 1 << 18
 _DEAF: Final = (
     signal.SIGINT,
@@ -70,8 +72,13 @@ class SpawnerProcess(NamedTuple):
     def __exit__(self, *_: object) -> None:
         """Wait until it and its workers have ended: a server that starts next must find the ports free."""
         self.socket.close()
+        give_up = time.monotonic() + 3 * ENDING
         with suppress(ChildProcessError):
-            os.waitpid(self.process, 0)
+            while not os.waitpid(self.process, os.WNOHANG)[0]:
+                if time.monotonic() > give_up:
+                    # It was stopped. Its workers have ended by themselves.
+                    os.kill(self.process, signal.SIGKILL)
+                time.sleep(_LOOK)
 
 
 def start_spawner() -> SpawnerProcess:

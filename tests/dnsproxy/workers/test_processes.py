@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -40,7 +41,8 @@ from tests.kit.worker_processes import (
 )
 
 NAME, ADDRESS = "app.example.org", "192.0.2.10"
-QUICK = ("--host", f"{NAME}={ADDRESS}", "--upstream", "127.0.0.1:9", "--lameduck", "0")
+STATIC = ("--host", f"{NAME}={ADDRESS}")
+QUICK = (*STATIC, "--upstream", "127.0.0.1:9", "--lameduck", "0")
 PATIENCE = 20.0
 
 
@@ -141,6 +143,18 @@ def test_the_sockets_of_a_unit_are_shared_by_all_workers() -> None:
         assert process.wait(PATIENCE) == 0
 
 
+def test_the_page_shows_each_worker_and_how_often_it_was_replaced(server: Serving) -> None:
+    victim, other = workers_of(server)
+    os.kill(victim, signal.SIGKILL)
+    poll_until(lambda: server.metric("dnsproxy_workers") == 2, "not replaced", seconds=PATIENCE)
+    poll_until(lambda: server.metric("dnsproxy_worker_restarts_total") == 1, "not counted", seconds=PATIENCE)
+    with urllib.request.urlopen(f"http://{server.admin}/") as reply:
+        page = reply.read().decode()
+    assert "Workers" in page
+    assert f">{other}<" in page
+    assert f">{victim}<" not in page
+
+
 # --- A worker that dies or hangs ---
 
 
@@ -232,12 +246,13 @@ def test_a_signal_to_all_processes_drains_them(tmp_path: Path) -> None:
     """A service manager and a terminal signal every process of a service at once."""
     with (
         HeldUpstream() as upstream,
-        serving(tmp_path, "--workers", "2", "--upstream", upstream.endpoint, "--lameduck", "0") as server,
+        serving(tmp_path, "--workers", "2", *STATIC, "--upstream", upstream.endpoint, "--lameduck", "0") as server,
         stream_to(server) as idle,
         clients(server.port, 8) as asking,
     ):
         processes = [spawner_of(server), *workers_of(server)]
-        idle.sendall(framed(messages.query("localhost")))
+        idle.sendall(framed(messages.query(NAME)))
+        assert addresses_in(read_reply(idle)) == [ADDRESS]
         send_all(asking, "www.example.com")
         assert upstream.asked.wait(PATIENCE)
         for one in (server.process.pid, *processes):
@@ -245,8 +260,8 @@ def test_a_signal_to_all_processes_drains_them(tmp_path: Path) -> None:
         poll_until(lambda: b'"stopping"' in server.log.read_bytes(), "stopping", seconds=PATIENCE)
         upstream.release.set()
         assert all(receive_all(asking))
-        while read_reply(idle):
-            pass  # it ends with FIN; a reset raises
+        # It ends with FIN; a reset raises.
+        assert read_reply(idle) == b""
         assert server.process.wait(PATIENCE) == 0
         assert all_gone(processes)
 
@@ -264,6 +279,13 @@ def test_a_hung_worker_delays_no_end(server: Serving) -> None:
     stop(processes[-1])
     assert server.terminate() == 0
     assert all_gone(processes)
+
+
+def test_a_stopped_spawner_delays_the_end_by_seconds_at_most(server: Serving) -> None:
+    processes = [spawner_of(server), *workers_of(server)]
+    stop(processes[0])
+    assert server.terminate() == 0
+    poll_until(lambda: all_gone(processes), "an orphan", seconds=PATIENCE)
 
 
 @pytest.mark.parametrize("hung", [pytest.param(False, id="all well"), pytest.param(True, id="a worker hangs")])
