@@ -133,11 +133,12 @@ class ZoneFeeder:
         self._report(zones.inexpressible)
 
     def _report(self, found: Inexpressible) -> None:
-        if found != self._shown and (found.one_label or found.too_long):
+        if found != self._shown and (found.one_label or found.too_long or found.triggers):
             self._log.warning(
                 "names that a policy zone cannot say",
                 wildcards_of_one_label=found.one_label,
                 too_long=found.too_long,
+                triggers=found.triggers,
                 hint="--rpz-wildcards widen publishes wildcards of one label for any number of labels",
             )
         self._shown = found

@@ -42,6 +42,8 @@ class ZoneReport:
             found.append(f"--rpz: {left_out.one_label} wildcards of one label, which RPZ cannot say (--rpz-wildcards)")
         if left_out is not None and left_out.too_long:
             found.append(f"--rpz: {left_out.too_long} names are too long for the zone, and left out")
+        if left_out is not None and left_out.triggers:
+            found.append(f"--rpz: {left_out.triggers} names end as rules of RPZ do (rpz-ip ...), and are left out")
         return found
 
 
@@ -68,6 +70,7 @@ def _primary_metrics(primary: Primary) -> Iterator[Metric]:
     family = GaugeMetricFamily("dnsproxy_rpz_left_out_names", "Names that RPZ cannot say.", labels=["reason"])
     family.add_metric(["wildcard_of_one_label"], left_out.one_label)
     family.add_metric(["too_long"], left_out.too_long)
+    family.add_metric(["trigger"], left_out.triggers)
     yield family
 
 

@@ -18,7 +18,7 @@ from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.zone.content import ZoneContent
 from dnsproxy.zone.control import Control, format_control
-from dnsproxy.zone.policy import Inexpressible, PolicyView, Wildcards, inexpressible, policy_row
+from dnsproxy.zone.policy import Inexpressible, PolicyView, Wildcards, inexpressible, is_trigger, policy_row
 from dnsproxy.zone.rows import format_row
 from dnsproxy.zone.table_zone import APEX, owner_of, table_zone, text_records
 from dnsproxy.zone.zone_records import fits
@@ -109,6 +109,7 @@ class Zones:
         self._view = PolicyView(_NO_TABLE, name, 1, wildcards)
         self._bars: frozenset[bytes] = frozenset()
         self._too_long: set[bytes] = set()
+        self._triggers: set[bytes] = set()
         self._retimed = False
         """Whether the TTL is another one than that of the last version."""
 
@@ -142,8 +143,10 @@ class Zones:
         for node in self._touched(batch, before):
             self.policy.put(node, policy_row(self._view, node))
             yield
-        self._note_long(batch)
-        self.inexpressible = inexpressible(batch.table.wildcards, too_long=len(self._too_long))
+        self._note_left_out(batch)
+        self.inexpressible = inexpressible(
+            batch.table.wildcards, too_long=len(self._too_long), triggers=len(self._triggers)
+        )
         # The table is not kept: the next one reuses its parts (table_writer.py).
         kept = HostTable(closed=batch.table.closed, unready=batch.table.unready)
         self._view = replace(self._view, table=kept)
@@ -174,14 +177,19 @@ class Zones:
             yield
         table.put(APEX, text_records(APEX, format_control(control), ttl=_ROW_TTL))
 
-    def _note_long(self, batch: Batch) -> None:
+    def _note_left_out(self, batch: Batch) -> None:
         if batch.whole:
             self._too_long.clear()
+            self._triggers.clear()
         for node in batch.nodes:
-            if not fits(node[:-1], self.name) and (node in batch.table.exact or node in batch.table.wildcards):
+            self._too_long.discard(node)
+            self._triggers.discard(node)
+            if node not in batch.table.exact and node not in batch.table.wildcards:
+                continue
+            if is_trigger(node):
+                self._triggers.add(node)
+            elif not fits(node[:-1], self.name):
                 self._too_long.add(node)
-            else:
-                self._too_long.discard(node)
 
     def _touched(self, batch: Batch, before: PolicyView) -> Iterator[bytes]:
         """The nodes whose policy may have changed."""

@@ -18,6 +18,9 @@ from dnsproxy.zone.zone_records import fits, format_passthru, format_zone_addres
 
 ROOT: Final = b"\0"
 _STAR: Final = b"\x01*"
+_TRIGGERS: Final = (b"\x06rpz-ip\0", b"\x08rpz-nsip\0", b"\x0drpz-client-ip\0", b"\x0brpz-nsdname\0")
+"""The ends of owners that RPZ reads as an address or a name server (draft section 4):
+`8.0.0.0.10.rpz-client-ip` is each query of 10.0.0.0/8."""
 
 
 class Wildcards(Enum):
@@ -56,11 +59,18 @@ class Inexpressible:
     """Wildcards of one label: left out, or widened."""
     too_long: int = 0
     """Names that are longer than 255 octets with the zone's name behind them."""
+    triggers: int = 0
+    """Names that RPZ would not read as names."""
+
+
+def is_trigger(node: bytes) -> bool:
+    """Whether RPZ does not read this wire name, in lower case, as the name of a query."""
+    return node.endswith(_TRIGGERS)
 
 
 def policy_row(view: PolicyView, node: bytes) -> bytes | None:
     """The records at a node, a wire name in lower case, and at its `*.`; None if the zone has none there."""
-    if node == ROOT or not _exists(view, node):
+    if node == ROOT or is_trigger(node) or not _exists(view, node):
         return None
     ttl = view.ttl
     records: list[bytes] = []
@@ -139,6 +149,6 @@ def _expressible(found: Wildcard | None, wildcards: Wildcards) -> Answers | None
     return found.any_labels or (found.one_label if wildcards is Wildcards.WIDEN else None)
 
 
-def inexpressible(wildcards: Mapping[bytes, Wildcard], *, too_long: int) -> Inexpressible:
+def inexpressible(wildcards: Mapping[bytes, Wildcard], *, too_long: int, triggers: int) -> Inexpressible:
     """What the policy zone cannot say about a table with these wildcards."""
-    return Inexpressible(sum(one.one_label is not None for one in wildcards.values()), too_long)
+    return Inexpressible(sum(one.one_label is not None for one in wildcards.values()), too_long, triggers)

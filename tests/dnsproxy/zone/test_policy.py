@@ -23,7 +23,7 @@ from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.zone.building import BatchWriter, Zones
 from dnsproxy.zone.content import Piece
 from dnsproxy.zone.control import FORMAT, Control
-from dnsproxy.zone.policy import Wildcards
+from dnsproxy.zone.policy import Wildcards, is_trigger
 from dnsproxy.zone.transfer import ZoneVersion, messages, whole
 from dnsproxy.zone.zone_records import fits
 from tests.kit.messages import parse_host, wire_name
@@ -246,3 +246,19 @@ def test_a_name_that_does_not_fit_is_left_out_and_counted() -> None:
     policies.put(Host(long, Reach.NAME, ()))
     policies.publish()
     assert policies.zones.inexpressible.too_long == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["8.0.0.0.10.rpz-client-ip", "32.1.2.0.192.rpz-ip", "32.9.2.0.192.rpz-nsip", "ns.example.rpz-nsdname"]
+)
+def test_no_name_becomes_a_rule_about_addresses_or_name_servers(name: str) -> None:
+    policies = Policies(never=(f"x.{name}",))
+    policies.put(parse_host(f"{name} 192.0.2.1"), parse_host(f"*.{name} 192.0.2.1"))
+    policies.put(parse_host(f"{name}.example.org 192.0.2.2"))
+    policies.publish()
+    assert policies.zones.inexpressible.triggers == 1
+    assert not [node for node in policies.zones.policy.keys() if is_trigger(node)]  # noqa: SIM118  # no mapping
+    assert look_up(policies.read(), f"{name}.example.org") == ("192.0.2.2",)
+    policies.put(Host(name, Reach.NAME, ()), Host(f"*.{name}", Reach.ONE_LABEL, ()))
+    policies.publish()
+    assert policies.zones.inexpressible.triggers == 0
