@@ -21,10 +21,10 @@ _REST: Final = 1.0
 
 
 class PublicationRoute:
-    """Serves the document of a table that may be replaced at any time; `ttl` in seconds."""
+    """Serves the document of a table that may be replaced at any time; `ttl` returns seconds."""
 
-    def __init__(self, table: Callable[[], HostTable], *, ttl: int) -> None:
-        self._made = TableDocument(table, lambda now: write_document(names_of(now), ttl=ttl), rest=_REST)
+    def __init__(self, table: Callable[[], HostTable], *, ttl: Callable[[], int]) -> None:
+        self._made = TableDocument(table, lambda now: write_document(names_of(now), ttl=ttl()), rest=_REST)
 
     async def document(self) -> Document:
         """The document of the current table, or of one a moment ago."""

@@ -72,7 +72,7 @@ class SelfReport:
 
     async def serve(self, port: AdminPort) -> None:
         """Answer on the admin port until cancelled."""
-        published = PublicationRoute(lambda: self._server.table, ttl=self._ttl)
+        published = PublicationRoute(lambda: self._server.table, ttl=lambda: self._keeper.registry.ttl or self._ttl)
         counted = [
             route(self._keeper.registry, waiting_for=lambda: self._keeper.waiting_for)
             for route in (zones_route, subjects_route)

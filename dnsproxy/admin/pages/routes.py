@@ -92,7 +92,8 @@ class Pages:
             return page_answer(self._document("Explain", "why", format_question("")))
 
         def steps() -> Generator[None, None, str]:
-            explanation = yield from find_explanation(self._registry, name, ttl=self._ttl, notes=self._notes())
+            ttl = self._registry.ttl or self._ttl
+            explanation = yield from find_explanation(self._registry, name, ttl=ttl, notes=self._notes())
             return self._document("Explain", "why", format_explanation_page(explanation))
 
         return page_answer(steps())
@@ -103,10 +104,11 @@ class Pages:
 
 
 def table_routes(registry: Registry, *, ttl: int, notes: Callable[[], Sequence[str]]) -> Mapping[str, Route]:
-    """The routes with JSON, for serve_admin. `ttl` in seconds; `notes` returns the current notes on the data."""
+    """The routes with JSON, for serve_admin. `ttl` in seconds, unless a primary decides; `notes` returns the current
+    notes on the data."""
 
     def show_table(_: Mapping[str, str]) -> Answer:
-        return Answer(200, format_listing(registry, ttl=ttl, notes=notes()), JSON)
+        return Answer(200, format_listing(registry, ttl=registry.ttl or ttl, notes=notes()), JSON)
 
     def show_explanation(query: Mapping[str, str]) -> Answer:
         name = query.get("name", "")
@@ -114,6 +116,6 @@ def table_routes(registry: Registry, *, ttl: int, notes: Callable[[], Sequence[s
             return Answer(400, b"The name is missing: /explain?name=app.example.org\n")
         if len(name) > LONGEST:
             return Answer(400, f"A name has at most 255 octets; {len(name)} characters are too many.\n".encode())
-        return Answer(200, format_explanation_json(registry, name, ttl=ttl, notes=notes()), JSON)
+        return Answer(200, format_explanation_json(registry, name, ttl=registry.ttl or ttl, notes=notes()), JSON)
 
     return {"/table": show_table, "/explain": show_explanation}

@@ -45,7 +45,7 @@ class Server:
 @asynccontextmanager
 async def serving(server: Server) -> AsyncIterator[ServerSource]:
     listener = listen_tcp(Endpoint("127.0.0.1", 0), flag="--admin")
-    published = PublicationRoute(lambda: server.table, ttl=5)
+    published = PublicationRoute(lambda: server.table, ttl=lambda: 5)
     routes = published.routes(waiting_for=lambda: server.waiting_for)
     serve = partial(
         serve_admin, [listener], readiness=server.ready, registry=CollectorRegistry(), page=str, routes=routes
@@ -230,7 +230,7 @@ async def test_one_document_is_made_for_all_who_ask_at_once(monkeypatch: pytest.
         return names_of(table)
 
     monkeypatch.setattr("dnsproxy.admin.publication_route.names_of", names)
-    published = PublicationRoute(lambda: table, ttl=5)
+    published = PublicationRoute(lambda: table, ttl=lambda: 5)
     tags = set()
 
     async def ask() -> None:
@@ -246,7 +246,7 @@ async def test_a_table_that_keeps_changing_is_made_into_a_document_now_and_then(
     autojump_clock: trio.abc.Clock,  # noqa: ARG001
 ) -> None:
     tables = iter(table_of(f"h{number}.example.org 192.0.2.1") for number in range(1000))
-    published = PublicationRoute(lambda: next(tables), ttl=5)
+    published = PublicationRoute(lambda: next(tables), ttl=lambda: 5)
     tags = set()
     for _ in range(100):
         tags.add((await published.document()).tag)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+import pytest
 import trio
 import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.admin.pages.routes import table_routes
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.zone.serials import following
+from sidecar.admin.answers import Answer
 from tests.kit.messages import wire_name
 from tests.kit.zone_sides import PrimarySide, ReplicaSide, Shown, show
 
@@ -170,3 +174,19 @@ def test_after_any_steps_it_has_the_primarys_table_and_never_had_another(
         await world.check_end()
 
     trio.run(play, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+@pytest.mark.parametrize("path", ["/table", "/explain"])
+def test_table_and_explain_show_the_ttl_of_the_primary(path: str) -> None:
+    async def play() -> bytes:
+        primary = PrimarySide(ttl=77, targets=TARGETS)
+        replica = ReplicaSide()
+        await primary.swap()
+        await replica.refresh(primary)
+        routes = table_routes(replica.registry, ttl=5, notes=list)
+        answer = routes[path]({"name": "app.example.org"})
+        assert isinstance(answer, Answer)
+        return b"".join(answer.body)  # type: ignore[arg-type]  # in pieces
+
+    document = msgspec.json.decode(trio.run(play))
+    assert document["ttl"] == 77
