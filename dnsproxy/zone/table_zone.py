@@ -34,11 +34,12 @@ def table_zone(zone: bytes) -> bytes:
 def owner_of(hostname: str, zone: bytes) -> bytes:
     """The relative owner of a hostname's row in the table zone `zone`.
 
-    A name that does not fit in front of the zone's name has a hash for owner; readers go by the row's own hostname.
+    A name that does not fit in front of the zone's name has a hash for owner; readers go by the row's own hostname. So
+    has one that could be such an owner, or it would take another name's place.
     """
     star = b"\x01*" if names.is_wildcard(hostname) else b""
     owner = star + names.to_wire(hostname)[:-1]
-    return owner if fits(owner, zone) else _hashed(hostname)
+    return owner if fits(owner, zone) and not owner.endswith(_HASHED) else _hashed(hostname)
 
 
 def _hashed(hostname: str) -> bytes:

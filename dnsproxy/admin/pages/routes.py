@@ -104,8 +104,7 @@ class Pages:
 
 
 def table_routes(registry: Registry, *, ttl: int, notes: Callable[[], Sequence[str]]) -> Mapping[str, Route]:
-    """The routes with JSON, for serve_admin. `ttl` in seconds, unless a primary decides; `notes` returns the current
-    notes on the data."""
+    """The routes with JSON, for serve_admin. `ttl` if no primary has another; `notes` returns the current notes."""
 
     def show_table(_: Mapping[str, str]) -> Answer:
         return Answer(200, format_listing(registry, ttl=registry.ttl or ttl, notes=notes()), JSON)

@@ -12,15 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.admin.pages.routes import table_routes
+from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.zone.serials import following
+from dnsproxy.zone.table_zone import owner_of
 from sidecar.admin.answers import Answer
 from tests.kit.messages import wire_name
-from tests.kit.zone_sides import PrimarySide, ReplicaSide, Shown, show
+from tests.kit.zone_sides import TABLE_ZONE, PrimarySide, ReplicaSide, Shown, show
 
 HOSTNAMES: Final = ("example.org", "app.example.org", "x.app.example.org", "y.x.app.example.org", "shop.example.net")
 ASKED: Final = tuple(f"{prefix}{name}" for name in HOSTNAMES for prefix in ("", "q.", "r.q."))
@@ -190,3 +192,22 @@ def test_table_and_explain_show_the_ttl_of_the_primary(path: str) -> None:
 
     document = msgspec.json.decode(trio.run(play))
     assert document["ttl"] == 77
+
+
+def test_a_name_like_the_owner_of_a_long_one_takes_its_place_neither_in_the_zone_nor_at_the_replica() -> None:
+    async def play() -> None:
+        primary, replica = PrimarySide(targets=TARGETS), ReplicaSide()
+        long = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 61])
+        hashed = names.hostname_of(owner_of(long, TABLE_ZONE) + b"\0")
+        for key, hostname in (("long", long), ("hashed", hashed)):
+            primary.registry.replace("ingress", key, [Claim(hostname, Reach.NAME, Origin("Ingress", key, "shop"))])
+            await primary.swap()
+            await replica.refresh(primary)
+            assert show(replica.table) == show(primary.table)
+        primary.registry.replace("ingress", "long", [])
+        await primary.swap()
+        await replica.refresh(primary)
+        assert show(replica.table) == show(primary.table)
+        assert replica.table.find(wire_name(hashed))
+
+    trio.run(play)
