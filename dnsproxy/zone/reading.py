@@ -160,8 +160,10 @@ class TransferReader:
             self.serial, self._state = serial, _State.SECOND
             if self._known is not None and not is_newer(serial, self._known):
                 self.is_current, self._state = True, _State.DONE
+        elif self._state is _State.SECOND and self._known is None:
+            raise TransferRefused("it is a zone of nothing but its SOA")
         elif self._state is _State.SECOND and serial != self._at:
-            # A zone of nothing but its SOA, or a difference from a version that nobody has.
+            # A difference from a version that nobody has.
             raise TransferRefused(f"its difference begins at serial {serial}, and {self._at} is known here")
         elif self._state is _State.SECOND:
             self._state = _State.DELETED

@@ -143,7 +143,7 @@ FAULTS: Final = [
     pytest.param(answer(SOA_2[:-4], count=1), "cut short", id="a SOA that is cut"),
     pytest.param(answer(record(6, b"\0\0\0\0"), count=1), "malformed", id="a SOA without a serial"),
     pytest.param(chain, "pointers", id="a name of pointers"),
-    pytest.param(at_2(), "begins at serial 2", id="a zone of nothing"),
+    pytest.param(at_2(), "nothing but its SOA", id="a zone of nothing"),
     pytest.param(at_2(NEW), "no control record", id="no control record"),
     pytest.param(at_2(CONTROL, piece_of(OWNER, b"{}")), "a row is not readable", id="a row that is none"),
     pytest.param(at_2(CONTROL, piece_of(b"\x03app", b'["new.example.org",[]]')), "another owner", id="another's row"),
