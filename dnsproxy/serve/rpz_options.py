@@ -134,6 +134,8 @@ def make_replica_settings(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> 
     """The settings of a replica; None without a source `rpz:`. Raises StartError."""
     primaries = tuple(one for one in values["source"] if isinstance(one, RpzSource))
     if not primaries:
+        if keys and values["rpz"] is None:
+            raise StartError("--rpz-key is for --rpz ZONE and for --source rpz:")
         return None
     if len(primaries) < len(values["source"]):
         raise StartError("--source rpz: brings the whole table; other sources belong to the primary")
@@ -144,6 +146,9 @@ def make_replica_settings(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> 
     for flag in ("host", "hosts_file"):
         if values[flag]:
             raise StartError(f"--{flag.replace('_', '-')}: with --source rpz: static names belong to the primary")
+    for flag in ("deny", "zone", "allow"):
+        if values[flag]:
+            raise StartError(f"--{flag}: with --source rpz: the primary decides which names are answered")
     return ReplicaSettings(primaries, keys[0] if keys else None)
 
 

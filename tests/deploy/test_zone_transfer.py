@@ -196,7 +196,8 @@ def test_what_a_replica_refuses_is_empty_on_a_node(tmp_path: Path) -> None:
     flags = {f"DNSPROXY_{(param.name or '').upper()}" for param in serve.params}
     allowed = {"DNSPROXY_RPZ_KEY", "DNSPROXY_RPZ_WILDCARDS"}
     wanted = {one for one in flags if one.startswith("DNSPROXY_RPZ")} - allowed
-    assert emptied == wanted | {"DNSPROXY_HOST", "DNSPROXY_HOSTS_FILE"}
+    names = {f"DNSPROXY_{flag}" for flag in ("HOST", "HOSTS_FILE", "ZONE", "DENY", "ALLOW")}
+    assert emptied == wanted | names
 
 
 def test_a_nodes_account_reads_the_upstreams_and_nothing_else(tmp_path: Path) -> None:

@@ -135,6 +135,9 @@ LONG: Final = ".".join(["z" * 60] * 4)
         pytest.param(["--source", SOURCE, "--source", "rpz:b.org@192.0.2.1"], "must have one zone", id="two zones"),
         pytest.param(["--source", SOURCE, "--host", "a.org=192.0.2.1"], "static names belong to", id="a static name"),
         pytest.param(["--source", SOURCE, "--hosts-file", "/etc/hosts"], "static names belong to", id="a hosts file"),
+        pytest.param(["--source", SOURCE, "--deny", "a.org"], "--deny: with", id="a denied name at a replica"),
+        pytest.param(["--source", SOURCE, "--zone", "a.org"], "--zone: with", id="a zone of names at a replica"),
+        pytest.param(["--source", SOURCE, "--allow", "a.org"], "--allow: with", id="an allowed zone at a replica"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_flag(
@@ -190,3 +193,11 @@ def test_the_lease_is_named_by_namespace_and_name(made: list[ServeSettings]) -> 
     assert result.exit_code == 0, result.output
     assert made[0].rpz is not None
     assert made[0].rpz.serial == LeaseRef(ObjectRef("dns", "zone"))
+
+
+def test_a_key_without_a_zone_and_a_primary_is_a_mistake(made: list[ServeSettings], tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text(KEY, encoding="utf-8")
+    result = invoke(*UPSTREAM, "--rpz-key", str(key))
+    assert (result.exit_code, made) == (2, [])
+    assert "--rpz-key is for --rpz ZONE and for --source rpz:" in result.output
