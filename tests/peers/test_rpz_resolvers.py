@@ -15,6 +15,7 @@ import dns.flags
 import dns.rcode
 import pytest
 
+from tests.kit.coredns import running_coredns
 from tests.kit.polling import poll_until
 from tests.kit.rpz.publisher import secret_of
 from tests.kit.rpz.rigs import DENIED, HOSTS, RESOLVERS, Kind, Rig, rig
@@ -117,10 +118,17 @@ def test_an_alias_of_the_upstream_to_a_name_of_the_table(world: Rig) -> None:
     assert [one for one in world.resolver.addresses("entry.example.org") if one[0].isdigit()] == expected
 
 
-def test_a_new_name_is_answered_and_a_removed_one_is_the_upstreams_again(world: Rig) -> None:
-    name = "new.example.org"
-    # Asked before, so that the resolver's cache has the answer of the upstream.
-    assert world.resolver.rcode(name) == "NXDOMAIN"
+NEW: Final = {
+    "that the upstream does not have": "new.example.org",
+    "that the upstream has for an hour": "kept.example.org",
+    "that the upstream fails for": "new.example.com",
+}
+
+
+@pytest.mark.parametrize("name", NEW.values(), ids=NEW)
+def test_a_new_name_is_answered_and_a_removed_one_is_the_upstreams_again(world: Rig, name: str) -> None:
+    """Asked for before, so that the resolver's caches have the answer of the upstream."""
+    before = world.resolver.rcode(name), world.resolver.addresses(name)
     world.publisher.write(*HOSTS, f"192.0.2.9 {name}")
     poll_until(lambda: world.publisher.addresses(name), "the primary has the name", seconds=SOON)
     start = time.monotonic()
@@ -129,9 +137,11 @@ def test_a_new_name_is_answered_and_a_removed_one_is_the_upstreams_again(world: 
     world.publisher.write(*HOSTS)
     poll_until(lambda: not world.publisher.addresses(name), "the primary has it no more", seconds=SOON)
     gone = time.monotonic()
-    poll_until(lambda: world.resolver.rcode(name) == "NXDOMAIN", "the resolver has it no more", seconds=SOON)
+    poll_until(
+        lambda: (world.resolver.rcode(name), world.resolver.addresses(name)) == before, "the upstream's", seconds=SOON
+    )
     took = f"new after {seen - start:.3f} s, gone after {time.monotonic() - gone:.3f} s"
-    print(f"{world.kind.name}: {took}")  # noqa: T201  # to be seen with -rP
+    print(f"{world.kind.name}, {name}: {took}")  # noqa: T201  # to be seen with -rP
     assert world.resolver.addresses("app.example.org") == ["192.0.2.1"]
 
 
@@ -152,6 +162,21 @@ def test_a_wildcard_that_comes_and_goes(world: Rig) -> None:
     poll_until(lambda: world.resolver.addresses(name) == ["192.0.2.11"], "the wildcard is there", seconds=SOON)
     world.publisher.write(*HOSTS)
     poll_until(lambda: world.resolver.rcode(name) == "NXDOMAIN", "the wildcard is gone", seconds=SOON)
+
+
+@pytest.mark.peer("coredns")
+def test_coredns_in_front_as_openshift_sets_it_up_passes_the_answers_on(world: Rig, tmp_path: Path) -> None:
+    """The lines of cluster-dns-operator for the pods' other names."""
+    forward = f"forward . 127.0.0.1:{world.resolver.port} {{\n policy sequential\n }}"
+    corefile = f". {{\n bufsize 1232\n errors\n {forward}\n cache 900 {{\n denial 9984 30\n }}\n}}\n"
+    with running_coredns(tmp_path, corefile) as coredns:
+        for name, addresses in ADDRESSES.values():
+            assert sorted(coredns.addresses(name)) == addresses
+        assert coredns.addresses("www.example.org") == ["198.51.100.3"]
+        world.publisher.write(*HOSTS[1:], "192.0.2.14 app.example.org")
+        poll_until(lambda: coredns.addresses("app.example.org") == ["192.0.2.14"], "another address", seconds=SOON)
+        world.publisher.write(*HOSTS)
+        wait_for_policy(world)
 
 
 def test_the_last_policy_stays_without_the_primary_and_the_next_primary_is_followed(kind: Kind, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ app IN TXT "of the upstream"
 app IN MX 5 mail
 denied.apps IN A 198.51.100.2
 www IN A 198.51.100.3
+kept 3600 IN A 198.51.100.5
 www IN AAAA 2001:db8:ffff::3
 mail IN A 198.51.100.4
 text IN TXT "one" "two"
