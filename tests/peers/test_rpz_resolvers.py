@@ -195,7 +195,7 @@ def test_the_last_policy_stays_without_the_primary_and_the_next_primary_is_follo
 @pytest.mark.parametrize("kind", [one for one in KINDS if one.id != "knot-resolver"])
 def test_with_a_wrong_key_or_none_there_is_no_policy(kind: Kind, tmp_path: Path) -> None:
     """The transfer is refused, and every name is the upstream's. Knot Resolver's helper: test_rpz_secondaries.py."""
-    with rig(kind, tmp_path, secret=secret_of("wrong"), keyed=True) as one:
+    with rig(kind, tmp_path, secret=secret_of("wrong"), may_be_unsigned=False) as one:
         poll_until(lambda: "a request for a zone is refused" in one.publisher.log, "a refusal", seconds=SOON)
         assert one.resolver.addresses("app.example.org") == ["198.51.100.1"]
         assert one.resolver.rcode("x.apps.example.org") == "NXDOMAIN"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tests.kit.polling import poll_until
 from tests.kit.programs import program
 from tests.kit.rpz.page import adapted, blocks
-from tests.kit.rpz.resolver import Resolver, Site, resolving, started
+from tests.kit.rpz.resolver import Resolver, Site, resolving, short_folder, started
 
 _FOLDER = "/var/lib/knot"
 _SHOWN_PORT = "198.51.100.53@5353"
@@ -27,19 +27,20 @@ def running_knot_dns(site: Site, *, heading: str = "Knot DNS") -> Iterator[Resol
     server = f"server:\n  listen: {where}\n"
     zone = zone.replace(_SHOWN_PORT, where)
     zone = zone.replace(_BEHIND, f"127.0.0.1@{site.port}")
-    rundir = f"  rundir: {site.folder}\n"
-    conf = zone.replace(server, server + rundir) if server in zone else server + rundir + zone
-    conf += f"database:\n  storage: {site.folder}\nlog:\n  - target: stderr\n    any: info\n"
-    (site.folder / "knot.conf").write_text(conf, encoding="utf-8")
-    log = site.folder / "knotd.log"
-    ready = f"binding to interface {where}"
-    with started(
-        [program("knotd"), "-c", str(site.folder / "knot.conf")],
-        folder=site.folder,
-        log=log,
-        ready=lambda: ready in log.read_text(),
-    ):
-        yield Resolver(site.helper, log)
+    with short_folder() as sockets:
+        rundir = f"  rundir: {sockets}\n"
+        conf = zone.replace(server, server + rundir) if server in zone else server + rundir + zone
+        conf += f"database:\n  storage: {site.folder}\nlog:\n  - target: stderr\n    any: info\n"
+        (site.folder / "knot.conf").write_text(conf, encoding="utf-8")
+        log = site.folder / "knotd.log"
+        ready = f"binding to interface {where}"
+        with started(
+            [program("knotd"), "-c", str(site.folder / "knot.conf")],
+            folder=site.folder,
+            log=log,
+            ready=lambda: ready in log.read_text(),
+        ):
+            yield Resolver(site.helper, log)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import dns.rdata
 
 from tests.kit.programs import program
 from tests.kit.rpz.page import adapted, blocks
-from tests.kit.rpz.resolver import Resolver, Site, resolving
+from tests.kit.rpz.resolver import Resolver, Site, resolving, short_folder
 
 _FOLDERS = ("/var/lib/powerdns", "/etc/powerdns")
 
@@ -29,7 +29,6 @@ def running_powerdns(site: Site) -> Iterator[Resolver]:
     (site.folder / "recursor.conf").write_text(
         f"""local-address=127.0.0.1
 local-port={site.port}
-socket-dir={site.folder}
 config-dir={site.folder}
 daemon=no
 disable-syslog=yes
@@ -43,5 +42,7 @@ loglevel=6
 {conf}""",
         encoding="utf-8",
     )
-    with resolving([program("pdns_recursor"), f"--config-dir={site.folder}"], site) as one:
-        yield one
+    with short_folder() as sockets:
+        command = [program("pdns_recursor"), f"--config-dir={site.folder}", f"--socket-dir={sockets}"]
+        with resolving(command, site) as one:
+            yield one

@@ -33,13 +33,12 @@ def key_statement(secret: str) -> str:
 
 
 class Publisher:
-    """The primary. `notify`: the ports on loopback that are told of changes; without `keyed`, no key is asked."""
+    """The primary. `notify`: the ports on loopback that are told of changes."""
 
-    def __init__(self, folder: Path, *, notify: Sequence[int], keyed: bool = True, options: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, *, notify: Sequence[int], options: Sequence[str] = ()) -> None:
         self.folder = folder
         self.port = free_port()
         self._notify = tuple(notify)
-        self._keyed = keyed
         self._options = tuple(options)
         self._stack = ExitStack()
         self._process: Serving | None = None
@@ -57,10 +56,9 @@ class Publisher:
         flags = ["--upstream", "127.0.0.1:9", "--rpz", ZONE, *serial, *self._options]
         if "--source" not in self._options:
             flags += ["--hosts-file", str(self.folder / "hosts")]
-        if self._keyed:
-            key = self.folder / "switchback.key"
-            key.write_text(key_statement(SECRET), encoding="utf-8")
-            flags += ["--rpz-key", str(key)]
+        key = self.folder / "switchback.key"
+        key.write_text(key_statement(SECRET), encoding="utf-8")
+        flags += ["--rpz-key", str(key)]
         for port in self._notify:
             flags += ["--rpz-notify", f"127.0.0.1:{port}"]
         self._process = self._stack.enter_context(serving(self.folder, *flags, port=self.port))
@@ -88,12 +86,10 @@ class Publisher:
 
 
 @contextmanager
-def publishing(
-    folder: Path, *lines: str, notify: Sequence[int], keyed: bool = True, options: Sequence[str] = ()
-) -> Iterator[Publisher]:
+def publishing(folder: Path, *lines: str, notify: Sequence[int], options: Sequence[str] = ()) -> Iterator[Publisher]:
     """A running primary with these lines of a hosts file."""
     folder.mkdir(exist_ok=True)
-    publisher = Publisher(folder, notify=notify, keyed=keyed, options=options)
+    publisher = Publisher(folder, notify=notify, options=options)
     publisher.write(*lines)
     try:
         publisher.start()

@@ -6,6 +6,7 @@ The law: it is asked as any client asks it, over UDP with recursion desired, and
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -64,6 +65,13 @@ class Resolver:
     def rcode(self, name: str, rdtype: str = "A") -> str:
         """The text of its response code."""
         return dns.rcode.to_text(self.ask(name, rdtype).rcode())
+
+
+@contextmanager
+def short_folder() -> Iterator[str]:
+    """A folder for control sockets, whose paths have at most 107 characters (unix(7)): those of tests may be longer."""
+    with tempfile.TemporaryDirectory(prefix="rpz-") as folder:
+        yield folder
 
 
 @contextmanager

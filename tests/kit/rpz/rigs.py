@@ -89,23 +89,25 @@ def rig(
     folder: Path,
     *,
     secret: str = SECRET,
-    keyed: bool | None = None,
+    may_be_unsigned: bool = True,
     options: Sequence[str] = ("--deny", DENIED),
     is_signed: bool = False,
 ) -> Iterator[Rig]:
-    """A running rig; the primary demands a key if the resolver has one. `options` are flags of the primary.
+    """A running rig; `options` are flags of the primary.
 
+    `may_be_unsigned`: the primary lets a resolver go without a key that cannot sign.
     `is_signed`: the upstream's zone is signed, and the resolver verifies it.
     """
     place = folder / kind.name
     place.mkdir()
     port, helper = free_port(), free_port()
-    keyed = kind.is_keyed if keyed is None else keyed
+    if may_be_unsigned and not kind.is_keyed:
+        options = [*options, "--rpz-allow-unsigned", "127.0.0.1/32"]
     notified = helper if kind.has_helper else port
     records, key = signed(UPSTREAM) if is_signed else (UPSTREAM, None)
     with (
         ExitStack() as ending,
-        publishing(folder / "primary", *HOSTS, notify=[notified], keyed=keyed, options=options) as publisher,
+        publishing(folder / "primary", *HOSTS, notify=[notified], options=options) as publisher,
     ):
         upstream = ending.enter_context(upstream_of(folder / "upstream", records))
         site = Site(place, publisher.port, secret, upstream.port, key, port, helper)
