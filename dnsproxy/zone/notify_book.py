@@ -61,7 +61,9 @@ class NotifyBook(Generic[Target]):
         return [target for _, target in found]
 
     def next_due(self) -> float:
-        """When the next one is to be told."""
+        """When the next one is to be told; never before there is a version."""
+        if not self.serial:
+            return inf
         return min((state.due for state in self._states.values() if self._waits(state)), default=inf)
 
     def told(self, target: Target, *, now: float) -> None:

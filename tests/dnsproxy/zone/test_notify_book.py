@@ -27,7 +27,7 @@ def tell(book: NotifyBook[str], now: float) -> list[str]:
 
 def test_before_the_first_version_nobody_is_told() -> None:
     book = book_of("a", serial=0)
-    assert (book.due(inf), book.behind) == ([], 0)
+    assert (book.due(inf), book.next_due(), book.behind) == ([], inf, 0)
 
 
 def test_one_that_does_not_ask_is_told_again_at_longer_and_longer_intervals() -> None:
