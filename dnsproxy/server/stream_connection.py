@@ -17,13 +17,12 @@ import trio
 
 from dnsproxy.answers.decide import Forward
 from dnsproxy.dns import stream_frames
+from dnsproxy.server.transfer_frames import next_frames
 from dnsproxy.server.zone_service import HandOver, Transfer
 from sidecar.loop.slices import SLICE
 
 TURNS: Final = 16
 """Connections that work in one turn of the loop; together they occupy it for one slice."""
-TRANSFERS: Final = 4
-"""Transfers that make a message in one turn of the loop."""
 _CHUNK: Final = 16 << 10
 """Octets received in one call: some hundred queries."""
 _JOINED: Final = 16 << 10
@@ -76,7 +75,7 @@ class _Turn(NamedTuple):
 class StreamConnection:
     """Serves one connection. `turns` is one semaphore of TURNS for all connections: its holders may work.
 
-    `transfers` is another one, of TRANSFERS: its holders make a message of a transfer. `received`: octets that another
+    `transfers` is another one, of TRANSFERS: its holders have a transfer under way. `received`: octets that another
     process has received.
     """
 
@@ -187,14 +186,9 @@ class StreamConnection:
     async def _transfer(self, transfer: Transfer, connection: trio.CancelScope) -> None:
         """Send one message after another, each with the deadline of a reply: a client that reads nothing is cut off."""
         try:
-            async with contextlib.aclosing(transfer.messages()) as messages:
-                while True:
-                    # As in run(): few transfers make a message in one turn of the loop.
-                    async with self._transfers:
-                        message = await anext(messages, None)
-                    if message is None:
-                        break
-                    await self._send(stream_frames.format_message(message), connection)
+            async with self._transfers, contextlib.aclosing(transfer.messages()) as messages:
+                while frames := await next_frames(messages):
+                    await self._send(b"".join(frames), connection)
             if not connection.cancel_called:
                 transfer.finish()
         finally:

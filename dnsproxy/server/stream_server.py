@@ -15,7 +15,8 @@ import structlog
 import trio
 
 from dnsproxy.answers.counters import Counters
-from dnsproxy.server.stream_connection import TRANSFERS, TURNS, StreamConnection, StreamLimits, StreamService
+from dnsproxy.server.stream_connection import TURNS, StreamConnection, StreamLimits, StreamService
+from dnsproxy.server.transfer_frames import TRANSFERS
 from sidecar.sockets.accepting import accept_connections
 
 
