@@ -51,7 +51,7 @@ Exit status: 0 measured, 2 bad usage, 3 could not measure.
 @click.option("--rounds", type=click.IntRange(1), default=3, help="How often each server is measured.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), default="bench-fleet.json", help="All figures.")
 @click.option("--pin/--no-pin", default=True, help="The primary on one processor, all else on the others.")
-@click.option("--realtime", is_flag=True, help="Primary and secondaries before all else on their processors.")
+@click.option("--priority", is_flag=True, help="Primary and secondaries before all else on their processors.")
 def main(json_file: Path, **values: Any) -> None:
     """Measure a primary with thousands of secondaries. Takes root."""
     options = make_options(**values)
@@ -64,7 +64,7 @@ def main(json_file: Path, **values: Any) -> None:
     click.echo(format_table(found.rows, servers, found.faults), nl=False)
     how = {
         name: values[name]
-        for name in ("zone", "names", "secondaries", "changes", "rate", "seconds", "rounds", "pin", "realtime")
+        for name in ("zone", "names", "secondaries", "changes", "rate", "seconds", "rounds", "pin", "priority")
     }
     write_json(json_file, to_json(found.rows, **how, missing=missing, faults=found.faults, **surroundings))
     if not any(found.samples.get(OURS, [])):

@@ -42,8 +42,9 @@ class Taken:
 class Crowd:
     """All secondaries."""
 
-    def __init__(self, count: int, control: socket.socket) -> None:
+    def __init__(self, count: int, control: socket.socket, *, session: int) -> None:
         self.count = count
+        self.session = session
         self._control = control
         self._lines = control.makefile("rb")
 
@@ -82,7 +83,7 @@ def running_crowd(zone: str, port: int, count: int, *, folder: Path, cpus: Colle
     """So many secondaries of a primary on a port, for the time of a block. Raises BadReport."""
     control, log = free_port(), folder / "crowd.log"
     arguments = (zone, port, count, control)
-    with running_module("tests.bench.fleet.secondaries", *arguments, log=log, cpus=cpus):
+    with running_module("tests.bench.fleet.secondaries", *arguments, log=log, cpus=cpus) as process:
         deadline = time.monotonic() + _START_SECONDS
         while True:
             try:
@@ -94,4 +95,4 @@ def running_crowd(zone: str, port: int, count: int, *, folder: Path, cpus: Colle
             else:
                 break
         with opened:
-            yield Crowd(count, opened)
+            yield Crowd(count, opened, session=process.pid)

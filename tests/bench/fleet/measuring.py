@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,6 @@ from typing import Final
 from tests.bench.fleet.crowd import Crowd
 from tests.bench.fleet.one_transfer import Transferred, ask_serial, transfer
 from tests.bench.fleet.primaries import Kind, Primary, Site
-from tests.bench.fleet.priority import realtime
 from tests.bench.fleet.probing import probing
 from tests.bench.fleet.replicas import measure_replicas, running_replicas
 from tests.bench.fleet.samples import (
@@ -32,7 +31,7 @@ from tests.bench.kit.clock import read_clock
 from tests.bench.kit.cpus import Cpus
 from tests.bench.kit.faults import BadReport
 
-ROLLOUT_SECONDS: Final = 240.0
+ROLLOUT_SECONDS: Final = 600.0
 """Patience."""
 _CHANGE_SECONDS: Final = 120.0
 _PAUSE: Final = 1.0
@@ -56,17 +55,15 @@ class Scene:
     seconds: float
     replicas: int
     last_name: str
-    realtime: bool = False
+    priority: bool = False
     figures: Figures = field(default_factory=dict)
 
     @contextmanager
     def meanwhile(self) -> Iterator[list[Meanwhile]]:
         """What the primary used and answered in a block."""
         found: list[Meanwhile] = []
-        with ExitStack() as stack:
-            with realtime(wanted=self.realtime):
-                asked = probing(self.site.port, self.queries, folder=self.site.folder, cpus=self.cpus.load)
-                probes = stack.enter_context(asked)
+        folder, cpus = self.site.folder, self.cpus.load
+        with probing(self.site.port, self.queries, folder=folder, cpus=cpus, first=self.priority) as probes:
             before, begun = read_clock(self.primary.session), time.monotonic()
             yield found
             seconds, cpu = time.monotonic() - begun, read_clock(self.primary.session) - before

@@ -155,6 +155,7 @@ def _our_command(site: Site) -> list[str]:
     options = [
         *("--listen", f"{PRIMARY}:{site.port}", "--hosts-file", str(site.hosts), "--source", "ingress"),
         *("--target", TARGET, "--upstream", "127.0.0.1:9", "--admin", "off", "--lameduck", "0", "--rpz", site.policy),
+        *("--rpz-serial", str(site.folder / "serial")),
         *(part for address in site.secondaries for part in ("--rpz-notify", f"{address}:{PORT}")),
     ]
     return [sys.executable, "-m", "tests.bench.sync.in_pod", str(_write_account(site)), "serve", *options]

@@ -20,6 +20,7 @@ from typing import Final
 
 from tests.bench.dns.prober import LOST_MS, Probe, is_answer, parse_probe, read_queries, summarise
 from tests.bench.fleet.addresses import PRIMARY
+from tests.bench.fleet.priority import put_first
 from tests.bench.kit.faults import BadReport
 from tests.bench.kit.loads import read_report, running_module, wait_ended
 from tests.bench.steady_questions import Heard, ask_steadily
@@ -30,11 +31,18 @@ _BEGUN: Final = "begun\n"
 
 
 @contextmanager
-def probing(port: int, queries: Path, *, folder: Path, cpus: Collection[int]) -> Iterator[list[Probe]]:
-    """Ask for the time of a block; what was found is in the list after it. Raises BadReport."""
+def probing(
+    port: int, queries: Path, *, folder: Path, cpus: Collection[int], first: bool = False
+) -> Iterator[list[Probe]]:
+    """Ask for the time of a block; what was found is in the list after it. Raises BadReport.
+
+    `first`: before other processes of its processor.
+    """
     found: list[Probe] = []
     log = folder / "probing.log"
     with running_module("tests.bench.fleet.probing", port, queries, RATE, log=log, cpus=cpus) as process:
+        if first:
+            put_first(process.pid)
         while _BEGUN not in log.read_text():
             if process.poll() is not None:
                 raise BadReport(f"the prober ended: {log.read_text()[-300:]}")

@@ -15,7 +15,7 @@ from tests.bench.fleet.crowd import running_crowd
 from tests.bench.fleet.measuring import WORKLOADS, Scene, Workload
 from tests.bench.fleet.one_transfer import fetch_messages
 from tests.bench.fleet.primaries import INGRESSES, OURS, Kind, Site
-from tests.bench.fleet.priority import realtime
+from tests.bench.fleet.priority import put_first
 from tests.bench.fleet.report import Row, make_rows
 from tests.bench.fleet.samples import Figures
 from tests.bench.fleet.zone_file import format_zone
@@ -51,7 +51,7 @@ class Options:
     replicas: int
     rounds: int
     pin: bool = True
-    realtime: bool = False
+    priority: bool = False
 
 
 @dataclass(slots=True)
@@ -135,10 +135,12 @@ def _measure(kind: Kind, site: Site, options: Options, found: Found, progress: P
     try:
         with ExitStack() as stack:
             own = _own_site(site, kind.label)
-            with realtime(wanted=options.realtime):
-                primary = kind.start(own, stack)
-                running = running_crowd(own.zone, own.port, options.secondaries, folder=own.folder, cpus=cpus.load)
-                crowd = stack.enter_context(running)
+            primary = kind.start(own, stack)
+            running = running_crowd(own.zone, own.port, options.secondaries, folder=own.folder, cpus=cpus.load)
+            crowd = stack.enter_context(running)
+            if options.priority:
+                put_first(primary.session)
+                put_first(crowd.session)
             scene = Scene(
                 kind,
                 own,
@@ -151,7 +153,7 @@ def _measure(kind: Kind, site: Site, options: Options, found: Found, progress: P
                 options.seconds,
                 options.replicas,
                 hostname_of(options.names - 1),
-                options.realtime,
+                options.priority,
             )
             for workload in options.workloads:
                 progress.step(f"{kind.label}: {workload.about}")

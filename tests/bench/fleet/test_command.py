@@ -41,7 +41,9 @@ def test_only_what_is_named_is_measured(names: list[str], chosen: list[str]) -> 
 
 
 @pytest.mark.parametrize("server", [["nsd"], ["ours", "nsd"]])
-def test_ours_is_measured_beside_what_is_named(monkeypatch: pytest.MonkeyPatch, server: list[str]) -> None:
+def test_ours_is_measured_beside_what_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: list[str]
+) -> None:
     seen: list[Options] = []
 
     def note(options: Options) -> Found:
@@ -51,7 +53,7 @@ def test_ours_is_measured_beside_what_is_named(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("tests.bench.kit.command.find_program", lambda name: name)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(command, "run_bench", note)
-    run(*(f"--server={one}" for one in server))
+    run(*(f"--server={one}" for one in server), "--json", str(tmp_path / "bench.json"))
     assert [kind.label for kind in seen[0].kinds] == ["ours", "nsd"]
 
 
