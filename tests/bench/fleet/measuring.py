@@ -64,10 +64,12 @@ class Scene:
         found: list[Meanwhile] = []
         folder, cpus = self.site.folder, self.cpus.load
         with probing(self.site.port, self.queries, folder=folder, cpus=cpus, first=self.priority) as probes:
-            before, begun = read_clock(self.primary.session), time.monotonic()
+            sessions = self.primary.session, self.crowd.session
+            before, begun = [read_clock(one) for one in sessions], time.monotonic()
             yield found
-            seconds, cpu = time.monotonic() - begun, read_clock(self.primary.session) - before
-        found.append(Meanwhile(seconds, cpu, probes[0]))
+            seconds = time.monotonic() - begun
+            cpu, load = (read_clock(one) - earlier for one, earlier in zip(sessions, before, strict=True))
+        found.append(Meanwhile(seconds, cpu, probes[0], load))
 
     @property
     def serial(self) -> int:

@@ -41,6 +41,7 @@ ANSWERS_P99: Final = "answers meanwhile, p99"
 ANSWERS_WORST: Final = "answers meanwhile, slowest"
 ANSWERS_LOST: Final = "answers meanwhile, lost"
 QUEUED: Final = "in the queue"
+LOAD: Final = "secondaries, on the processor"
 READY: Final = "start to all names"
 START_CPU: Final = "processor time of a start"
 REPLICA_RSS: Final = "resident"
@@ -55,7 +56,7 @@ UNITS: Final[Mapping[str, str]] = {
     **dict.fromkeys((ANSWERS_P99, ANSWERS_WORST, CHANGE_CPU, ANSWERED_P50, ANSWERED_MAX), "ms"),
     **dict.fromkeys((CHANGES_DONE, VERSIONS, FETCHED), "1/s"),
     **dict.fromkeys((BEFORE, AFTER, REPLICA_RSS, REPLICA_PSS), "MiB"),
-    **dict.fromkeys((BUSY, QUEUED), "%"),
+    **dict.fromkeys((BUSY, QUEUED, LOAD), "%"),
     AXFR_SIZE: "MB",
     IXFR_SIZE: "octets",
 }
@@ -89,7 +90,8 @@ NOTE: Final = """\
 Figures are medians over rounds. A change of ours is an Ingress that is written into etcd beneath a real API server; of
 bind a dynamic update; of nsd another file and SIGHUP. changes: from the first sight of a version at the primary
 (a look each 10 ms) to each secondary that has it or a newer one. answers: at 500 queries a second; a lost one counts as
-a second. in the queue: it was ready to run while others ran, which is noise.
+a second. in the queue: it was ready to run while others ran, which is noise. secondaries, on the processor: one process
+is all of them; near 100 % it is the limit, and not the primary.
 """
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tests.bench.dns.prober import Probe
 from tests.bench.fleet import report
@@ -14,6 +15,8 @@ from tests.bench.fleet.crowd import Taken
 from tests.bench.fleet.one_transfer import Transferred
 from tests.bench.kit.clock import CpuTime
 from tests.bench.kit.figures import percentile
+
+_NONE: Final = CpuTime()
 
 Figures = dict[tuple[str, str], float]
 """By workload and name."""
@@ -26,6 +29,8 @@ class Meanwhile:
     seconds: float
     cpu: CpuTime
     probe: Probe
+    secondaries: CpuTime = _NONE
+    """Of the process that is all secondaries: where it fills its processor, it is the limit."""
 
 
 def rollout_figures(begun: float, taken: Taken, meanwhile: Meanwhile, *, memory: tuple[float, float]) -> Figures:
@@ -87,6 +92,7 @@ def _meanwhile(meanwhile: Meanwhile) -> dict[str, float | None]:
         report.ANSWERS_P99: meanwhile.probe.p99,
         report.ANSWERS_WORST: meanwhile.probe.worst,
         report.ANSWERS_LOST: float(meanwhile.probe.lost),
+        report.LOAD: meanwhile.secondaries.total / meanwhile.seconds * 100,
         report.QUEUED: meanwhile.cpu.queued / meanwhile.seconds * 100,
     }
 
