@@ -16,6 +16,7 @@ from typing import Any, Final
 import trio
 
 from dnsproxy.dns import stream_frames, wire
+from dnsproxy.secondary.progress import Progress
 from dnsproxy.secondary.source import RpzSource
 from dnsproxy.zone.reading import TABLE_TYPES, Transfer, TransferReader, TransferRefused
 from dnsproxy.zone.requests import format_request
@@ -177,13 +178,15 @@ async def _transfer(endpoint: Endpoint, wanted: Wanted) -> Transfer | Current:
     async with stream:
         with trio.fail_after(_DIAL_SECONDS):
             await stream.send_all(stream_frames.format_message(conversation.request))
-        received = bytearray()
+        received, progress = bytearray(), Progress(trio.current_time())
         while not conversation.reader.is_done:
             while not stream_frames.is_whole(received):
                 with trio.fail_after(_QUIET_SECONDS):
                     chunk = await stream.receive_some(_CHUNK)
                 if not chunk:
                     raise FetchFailed("it closed the connection amid the transfer")
+                if not progress.note(len(chunk), trio.current_time()):
+                    raise FetchFailed("it sends too slowly")
                 received += chunk
             message = stream_frames.take_message(received)
             if not conversation.belongs(message):

@@ -19,8 +19,8 @@ from dnsproxy.zone.table_zone import join_texts
 from dnsproxy.zone.walking import Record, walk_records
 from dnsproxy.zone.zone_records import MOST_RECORDS, ZONE, join_row, parse_texts, split_row
 
-LARGEST: Final = 1 << 30
-"""Octets of one transfer."""
+LARGEST: Final = 256 << 20
+"""Octets of one transfer; 500,000 names are some 100 MB."""
 TABLE_TYPES: Final = frozenset({int(Type.TXT)})
 POLICY_TYPES: Final = frozenset({int(Type.A), int(Type.AAAA), int(Type.CNAME)})
 _SOA: Final = int(Type.SOA)

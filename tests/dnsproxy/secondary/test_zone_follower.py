@@ -15,7 +15,7 @@ import structlog.testing
 import trio
 
 from dnsproxy.dns import wire
-from dnsproxy.secondary import fetch
+from dnsproxy.secondary import fetch, progress
 from dnsproxy.zone import reading
 from dnsproxy.zone.content import Piece
 from dnsproxy.zone.requests import format_notify
@@ -24,7 +24,7 @@ from dnsproxy.zone.table_zone import APEX, owner_of
 from dnsproxy.zone.tsig_keys import TsigKey
 from dnsproxy.zone.zone_records import format_zone_addresses, format_zone_record
 from tests.kit.dns_server import wait_until
-from tests.kit.faulty_upstream import Close, Part, Reset, Step, faulty_upstream
+from tests.kit.faulty_upstream import Close, Part, Pause, Reset, Step, faulty_upstream
 from tests.kit.messages import record, wire_name
 from tests.kit.zone_replicas import (
     APP,
@@ -200,6 +200,23 @@ async def test_a_primary_that_says_nothing_is_left_after_some_time(monkeypatch: 
         primary.streams = lambda asked: steps(replies(asked, [soa(2), CONTROL]))
         assert "did not answer in time" in await replica.fail_again()
         assert replica.addresses("app.example.org") == ("192.0.2.1",)
+
+
+async def test_a_primary_that_drips_is_left_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "WINDOW", 0.1)
+
+    def dripping(asked: bytes) -> list[Step]:
+        drops = [step for message in replies(asked, [APP]) * 1_000 for step in (*steps([message]), Pause(0.02))]
+        return [*steps(replies(asked, [soa(2)])), *drops]
+
+    async with (
+        faulty_upstream(newer, dripping) as first_one,
+        faulty_upstream(newer, first) as second_one,
+        following(first_one.endpoint, second_one.endpoint) as replica,
+    ):
+        await replica.wait_for(1)
+        assert replica.addresses("app.example.org") == ("192.0.2.1",)
+        assert str(second_one.endpoint) in replica.replica.status.primary
 
 
 @pytest.mark.parametrize(
