@@ -83,3 +83,17 @@ class HostTable:
         """The answers for a lower-case, well-formed wire name; FORWARDED and None are forwarded."""
         found = self.exact.get(name) or self.match_wildcard(name)
         return FORWARDED if found is not None and found.service in self.unready else found
+
+    def rule_of(self, name: bytes) -> str:
+        """The row that answers a lower-case, well-formed wire name: `app.example.org`, `*.example.org`; empty if none.
+
+        For showing: slower than find().
+        """
+        if name in self.exact:
+            return names.format_wire(name).removesuffix(".")
+        if self.match_wildcard(name) is not None:
+            for depth, parent in enumerate(names.ancestors(name)):
+                found = self.wildcards.get(parent)
+                if found is not None and ((found.one_label and not depth) or found.any_labels):
+                    return "*." + names.format_wire(parent).removesuffix(".")
+        return ""

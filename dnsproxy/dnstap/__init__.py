@@ -1,0 +1,1 @@
+"""dnstap: what a server sees of queries, as Frame Streams for collectors (https://dnstap.info)."""
