@@ -106,7 +106,7 @@ class Attempts:
         if flight.done:
             return
         if reply is not None:
-            self._completion.complete(flight, reply)
+            self._completion.complete(flight, reply, upstream.endpoint, datagram=False)
         elif not waiting.cancelled_caught:
             mine.waiting.clear()
             self.note_unreachable(flight)
@@ -126,9 +126,9 @@ class Attempts:
     async def _try_tcp(self, flight: Flight, plain: Sequence[Upstream]) -> None:
         try:
             with trio.move_on_at(flight.give_up):
-                reply = await ask_streams(plain, flight.query)
-                if reply is not None and not flight.done:
-                    self._completion.complete(flight, reply)
+                answered = await ask_streams(plain, flight.query)
+                if answered is not None and not flight.done:
+                    self._completion.complete(flight, answered.message, answered.endpoint, datagram=False)
                     self._flush_all()
         finally:
             self._streams -= 1

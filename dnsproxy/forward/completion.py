@@ -17,18 +17,22 @@ from dnsproxy.dns.wire import NETWORK_ERROR, NO_REACHABLE_AUTHORITY, rcode_of
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission, Failures
 from dnsproxy.forward.flight import Flight, Recipient
+from dnsproxy.forward.flight_shown import exchange_of, show_flight
+from dnsproxy.tap.hub import Tap
+from sidecar.values.endpoints import Endpoint
 
 
 class Completion:
     """Holds the flights, by key, in the order of their start, and ends them."""
 
-    def __init__(self, *, admission: Admission, failures: Failures, counters: Counters) -> None:
+    def __init__(self, *, admission: Admission, failures: Failures, counters: Counters, tap: Tap) -> None:
         self.flights: dict[bytes, Flight] = {}
         self.now = 0.0
         """The time of the batch that is processed; 0 between batches."""
         self._admission = admission
         self._failures = failures
         self._counters = counters
+        self._tap = tap
         self._answered: dict[DatagramPort, None] = {}
         self._emptied = trio.Event()
         self._log = structlog.get_logger("dnsproxy.forwarder")
@@ -40,8 +44,8 @@ class Completion:
                 self._emptied = trio.Event()
             await self._emptied.wait()
 
-    def complete(self, flight: Flight, reply: bytes) -> None:
-        """End with an upstream's reply."""
+    def complete(self, flight: Flight, reply: bytes, source: Endpoint, *, datagram: bool = True) -> None:
+        """End with the reply of the upstream at `source`, over UDP or a stream."""
         query = flight.query
         try:
             passed = replies.pass_on(reply, query, shields=flight.shields, limit=replies.client_limit(query))
@@ -51,6 +55,10 @@ class Completion:
             self.give_up(flight)
             return
         self._counters.upstream_by_rcode[rcode_of(passed)] += flight.waiters
+        if self._tap.listening:
+            now = self.now or trio.current_time()
+            exchange = exchange_of(flight, reply, source, datagram=datagram, now=now)
+            show_flight(self._tap, flight, passed, exchange, now=now)
         self._finish(flight, passed)
 
     def give_up(self, flight: Flight) -> None:
@@ -59,7 +67,10 @@ class Completion:
         flight.count_miss()
         self._failures.add(flight.key, trio.current_time())
         error = NETWORK_ERROR if flight.unreachable else NO_REACHABLE_AUTHORITY
-        self._finish(flight, replies.fail(flight.query, error, counters=self._counters, times=flight.waiters))
+        reply = replies.fail(flight.query, error, counters=self._counters, times=flight.waiters)
+        if self._tap.listening:
+            show_flight(self._tap, flight, reply, None, now=trio.current_time())
+        self._finish(flight, reply)
 
     def flush(self) -> None:
         """Send the posted replies."""

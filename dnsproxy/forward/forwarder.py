@@ -32,6 +32,7 @@ from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.stream_forwarder import StreamForwarder
 from dnsproxy.forward.upstream_socket import UpstreamSocket
 from dnsproxy.forward.upstreams import Upstreams
+from dnsproxy.tap.hub import Tap
 from sidecar.loop.poller import Poller
 
 _STRAYS: Final = 8  # datagrams that answer nothing, after which the queries of a port try TCP: it may be an attack
@@ -41,7 +42,7 @@ _SLICE: Final = 32  # flights that take a step before the other tasks get their 
 class Forwarder:
     """The forwarder of one server, on one poller. A context manager that owns the upstream sockets."""
 
-    def __init__(self, *, settings: ForwardSettings, poller: Poller, counters: Counters) -> None:
+    def __init__(self, *, settings: ForwardSettings, poller: Poller, counters: Counters, tap: Tap) -> None:
         self.admission = Admission(total=settings.outstanding, per_client=settings.per_client)
         self.loops = LoopProbes()
         self.upstreams = Upstreams(settings, poller=poller, receiver=self)
@@ -52,10 +53,11 @@ class Forwarder:
             failures=self._failures,
             loops=self.loops,
             counters=counters,
+            tap=tap,
         )
         self._poller = poller
         self._counters = counters
-        self._completion = Completion(admission=self.admission, failures=self._failures, counters=counters)
+        self._completion = Completion(admission=self.admission, failures=self._failures, counters=counters, tap=tap)
         self._attempts = Attempts(self.upstreams, completion=self._completion, counters=counters)
         self._flights = self._completion.flights
         self._started = trio.Event()
@@ -171,7 +173,7 @@ class Forwarder:
                 self._note_stray(sock)
             else:
                 sock.health.misses = 0
-                self._completion.complete(flight, reply)
+                self._completion.complete(flight, reply, sock.endpoint)
 
     def _note_stray(self, sock: UpstreamSocket) -> None:
         """Count a forged, late or malformed reply: the right one may still arrive (RFC 5452 section 9.1)."""

@@ -137,6 +137,7 @@ class SourcePorts:
             sock.connect(socket_address(self._endpoint))
             opened = UpstreamSocket(
                 sock,
+                endpoint=self._endpoint,
                 ids=self._ids,
                 health=self._health,
                 batches=self._batches,

@@ -20,7 +20,9 @@ from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission, Failures
 from dnsproxy.forward.deadlines import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
-from dnsproxy.forward.upstreams import Upstreams
+from dnsproxy.forward.upstreams import Answered, Upstreams
+from dnsproxy.tap.hub import Tap
+from dnsproxy.tap.seen import Exchange, Outcome, outcome_of
 
 _LIMIT: Final = 0xFFFF
 
@@ -28,10 +30,10 @@ _LIMIT: Final = 0xFFFF
 class _UnderWay:
     """A query that is being asked, and all tasks that wait for its reply."""
 
-    __slots__ = ("abandoned", "ended", "reply")
+    __slots__ = ("abandoned", "answered", "ended")
 
     def __init__(self) -> None:
-        self.reply: bytes | None = None
+        self.answered: Answered | None = None
         self.abandoned = True
         """Whether it ended because its client left, not with a reply or a timeout."""
         self.ended = trio.Event()
@@ -48,61 +50,73 @@ class StreamForwarder:
         failures: Failures,
         loops: LoopProbes,
         counters: Counters,
+        tap: Tap,
     ) -> None:
         self._upstreams = upstreams
         self._admission = admission
         self._failures = failures
         self._loops = loops
         self._counters = counters
+        self._tap = tap
         self._under_way: dict[bytes, _UnderWay] = {}
         self._log = structlog.get_logger("dnsproxy.forwarder")
 
-    async def forward(self, forward: Forward, *, client: Hashable) -> bytes:
-        """The reply, by GIVE_UP."""
+    async def forward(self, forward: Forward, *, client: str, port: int = 0) -> bytes:
+        """The reply, by GIVE_UP, to a query from this address and port."""
+        started = trio.current_time()
+        reply, exchange = await self._forward(forward, client=client)
+        if self._tap.listening:
+            seconds = trio.current_time() - started
+            outcome = Outcome.UPSTREAM if exchange else outcome_of(reply)
+            asked = (None, (client, port))
+            self._tap.note(asked, forward.query.message, reply, outcome, seconds=seconds, exchange=exchange)
+        return reply
+
+    async def _forward(self, forward: Forward, *, client: Hashable) -> tuple[bytes, Exchange | None]:
         if self._loops.caught(forward.query.name):
-            return refuse(forward.query, Rcode.REFUSED).message
+            return refuse(forward.query, Rcode.REFUSED).message, None
         started = trio.current_time()
         if self._failures.holds(forward.query.message[2:], started):
-            return replies.fail(forward.query, CACHED_ERROR, counters=self._counters)
+            return replies.fail(forward.query, CACHED_ERROR, counters=self._counters), None
         if not self._admission.admit(client):
             self._counters.forward_overload += 1
-            return refuse(forward.query, Rcode.REFUSED).message
-        passed = None
+            return refuse(forward.query, Rcode.REFUSED).message, None
+        passed, answered = None, None
         try:
-            passed = await self._exchange(forward, deadline=started + GIVE_UP)
+            answered = await self._ask(forward.query, deadline=started + GIVE_UP)
+            if answered is not None:
+                passed = replies.pass_on(answered.message, forward.query, shields=forward.shields, limit=_LIMIT)
         except Exception:  # noqa: BLE001  # a bug costs one query: the others of the connection go on
             self._counters.failures += 1
             self._log.exception("a query failed", octets=len(forward.query.message))
         finally:
             self._admission.release(client)
-        self._counters.forward_seconds.observe(trio.current_time() - started)
-        return self._count(forward, passed)
+        seconds = trio.current_time() - started
+        self._counters.forward_seconds.observe(seconds)
+        exchange = (
+            _exchange_of(forward.query, answered, seconds) if answered and passed and self._tap.listening else None
+        )
+        return self._count(forward, passed), exchange
 
-    async def _exchange(self, forward: Forward, *, deadline: float) -> bytes | None:
-        reply = await self._ask(forward.query, deadline=deadline)
-        if reply is None:
-            return None
-        return replies.pass_on(reply, forward.query, shields=forward.shields, limit=_LIMIT)
-
-    async def _ask(self, query: Query, *, deadline: float) -> bytes | None:
+    async def _ask(self, query: Query, *, deadline: float) -> Answered | None:
         """The reply to this query, or to an equal query that is under way."""
         key = query.message[2:]
         while (other := self._under_way.get(key)) is not None:
             with trio.move_on_at(deadline) as waiting:
                 await other.ended.wait()
             if waiting.cancelled_caught or not other.abandoned:
-                return other.reply
+                return other.answered
         mine = self._under_way[key] = _UnderWay()
         try:
             with trio.move_on_at(deadline):
-                mine.reply = await self._upstreams.exchange(query)
+                mine.answered = await self._upstreams.exchange_with_source(query)
             mine.abandoned = False
-            if mine.reply is None:
+            if mine.answered is None:
                 self._remember(key, trio.current_time())
         finally:
             del self._under_way[key]
             mine.ended.set()
-        return mine.reply
+        return mine.answered
 
     def _remember(self, key: bytes, now: float) -> None:
         # The sweep over the flights does this too, but it stops when there are no flights.
@@ -115,3 +129,8 @@ class StreamForwarder:
             return replies.fail(forward.query, NO_REACHABLE_AUTHORITY, counters=self._counters)
         self._counters.upstream_by_rcode[rcode_of(passed)] += 1
         return passed
+
+
+def _exchange_of(query: Query, answered: Answered, seconds: float) -> Exchange:
+    sent = answered.message[:2] + query.message[2:]
+    return Exchange(str(answered.endpoint), answered.datagram, seconds, query=sent, reply=answered.message)

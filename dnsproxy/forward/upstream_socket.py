@@ -17,6 +17,7 @@ from dnsproxy.datagrams.connected import Batches
 from dnsproxy.datagrams.port import BATCH
 from dnsproxy.forward.flight import Flight, Health
 from sidecar.loop.poller import BROKEN
+from sidecar.values.endpoints import Endpoint
 
 _LOST: Final = 3  # queries in a row without any datagram back, after which the port is replaced
 _WORN: Final = 1 << 62
@@ -41,6 +42,7 @@ class UpstreamSocket:
         "_lost",
         "_outbox",
         "_receiver",
+        "endpoint",
         "health",
         "opened_at",
         "sock",
@@ -53,6 +55,7 @@ class UpstreamSocket:
         self,
         sock: socket.socket,
         *,
+        endpoint: Endpoint,
         ids: Iterator[bytes],
         health: Health,
         batches: Batches,
@@ -60,6 +63,7 @@ class UpstreamSocket:
         opened_at: float = 0.0,
     ) -> None:
         self.sock = sock
+        self.endpoint = endpoint
         self.opened_at = opened_at
         """Seconds, on the clock of the caller."""
         self.health = health

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from typing import NamedTuple, TypeVar
 
 import trio
 
@@ -30,7 +31,18 @@ from dnsproxy.forward.upstream_socket import Receiver
 from sidecar.loop.poller import Poller
 from sidecar.values.endpoints import Endpoint
 
-Ask = Callable[[], Awaitable[bytes | None]]
+
+class Answered(NamedTuple):
+    """A reply, and where it came from."""
+
+    endpoint: Endpoint
+    datagram: bool
+    """Whether it came over UDP."""
+    message: bytes
+
+
+T = TypeVar("T")
+Ask = Callable[[], Awaitable[T | None]]
 """One way to ask: returns the reply, or None."""
 
 
@@ -124,25 +136,31 @@ class Upstreams:
         return used
 
     async def exchange(self, query: Query) -> bytes | None:
+        """The reply of exchange_with_source alone."""
+        answered = await self.exchange_with_source(query)
+        return answered.message if answered else None
+
+    async def exchange_with_source(self, query: Query) -> Answered | None:
         """A reply for a TCP client: over TCP (RFC 5625 section 4.4.1), or over UDP if that fails.
 
         Upstreams whose connections fail are asked over TCP at the end.
         """
         route = self.route(query.name)
-        asks = [partial(self._ask_stream, one, query) for one in route if not one.pipeline.health.failing]
+        asks: list[Ask[Answered]] = []
+        asks += [partial(self._ask_stream, one, query) for one in route if not one.pipeline.health.failing]
         asks += [partial(_ask_whole, upstream, query) for upstream in route if not upstream.stream_only]
         asks += [partial(self._ask_stream, one, query) for one in route if one.pipeline.health.failing]
         return await first_answer(asks, patience=patience(len(asks)))
 
-    async def _ask_stream(self, upstream: Upstream, query: Query) -> bytes | None:
+    async def _ask_stream(self, upstream: Upstream, query: Query) -> Answered | None:
         """Ask over a stream; without UDP, again if that fails, as for clients over UDP.
 
         Behind a balancer the next connection may reach a better server.
         """
         for _ in range(self.most_attempts if upstream.stream_only else 1):
-            reply = await upstream.pipeline.ask(query)
-            if reply is not None:
-                return reply
+            answered = await _ask_stream_once(upstream, query)
+            if answered is not None:
+                return answered
         return None
 
     async def _retire_old_ports(self) -> None:
@@ -210,18 +228,18 @@ def _ports_each(settings: ForwardSettings) -> int:
     return max(1, min(SOCKETS, settings.source_ports // (2 * max(1, len(_endpoints(settings))))))
 
 
-async def ask_streams(route: Sequence[Upstream], query: Query) -> bytes | None:
+async def ask_streams(route: Sequence[Upstream], query: Query) -> Answered | None:
     """The first reply of the upstreams of a route over a stream. The caller sets the deadline."""
-    asks = [partial(upstream.pipeline.ask, query) for upstream in route]
+    asks = [partial(_ask_stream_once, upstream, query) for upstream in route]
     return await first_answer(asks, patience=stream_patience(len(asks)))
 
 
-async def first_answer(asks: Iterable[Ask], *, patience: float) -> bytes | None:
+async def first_answer(asks: Iterable[Ask[T]], *, patience: float) -> T | None:
     """The first reply, or None if every way failed; `patience` is in seconds. The caller sets the deadline."""
-    answers: list[bytes] = []
+    answers: list[T] = []
     async with trio.open_nursery() as nursery:
 
-        async def run(ask: Ask, ended: trio.Event) -> None:
+        async def run(ask: Ask[T], ended: trio.Event) -> None:
             answer = await ask()
             if answer is not None:
                 answers.append(answer)
@@ -236,7 +254,12 @@ async def first_answer(asks: Iterable[Ask], *, patience: float) -> bytes | None:
     return answers[0] if answers else None
 
 
-async def _ask_whole(upstream: Upstream, query: Query) -> bytes | None:
+async def _ask_stream_once(upstream: Upstream, query: Query) -> Answered | None:
+    reply = await upstream.pipeline.ask(query)
+    return None if reply is None else Answered(upstream.endpoint, datagram=False, message=reply)
+
+
+async def _ask_whole(upstream: Upstream, query: Query) -> Answered | None:
     """Ask over UDP for a client that cannot use a truncated reply."""
     reply = await upstream.ask_datagram(query)
-    return None if reply is None or is_truncated(reply) else reply
+    return None if reply is None or is_truncated(reply) else Answered(upstream.endpoint, datagram=True, message=reply)

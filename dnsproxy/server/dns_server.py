@@ -20,14 +20,17 @@ from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.answers.table import HostTable
 from dnsproxy.datagrams.port import ID, DatagramPort, Sender
 from dnsproxy.dns import probe
-from dnsproxy.dns.wire import Query, Rcode, rcode_of
+from dnsproxy.dns.wire import Fault, Query, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.upstream_report import UpstreamReport
+from dnsproxy.server.showing import show_batch, show_one
 from dnsproxy.server.stale import STALE, is_stale
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.server.stream_server import StreamServer
 from dnsproxy.server.zone_service import HandOver, Transfer, ZoneService
+from dnsproxy.tap.hub import Tap
+from dnsproxy.tap.seen import Outcome, outcome_of
 from sidecar.loop.poller import Poller
 
 _ROUNDS = 16  # batches from one socket before the other tasks get their turn
@@ -40,12 +43,17 @@ _POLLED = 4  # upstream sockets, one batch each, before the other tasks get thei
 _REFLECTORS = frozenset({0, 7, 9, 13, 17, 19, 37})
 
 
+_StreamResult = bytes | Forward | Transfer | HandOver | None
+
+
 class DnsServer:
     """Answers from `table`, which may be replaced at any time, and forwards all other queries."""
 
     def __init__(self, *, forwarding: ForwardSettings, limits: StreamLimits | None = None) -> None:
         self.table = HostTable()
         self._quick = QuickAnswers(self.table)
+        self.tap = Tap(self._rule_of)
+        """Shows each query to those who listen."""
         self._probe_row = probe.ROW
         self.counters = Counters()
         self.forwarder: Forwarder | None = None
@@ -59,6 +67,9 @@ class DnsServer:
         self._limits = limits or StreamLimits()
         self._streams = StreamServer(self, counters=self.counters, limits=self._limits)
         self._log = structlog.get_logger("dnsproxy.server")
+
+    def _rule_of(self, name: bytes) -> str:
+        return self.table.rule_of(name)
 
     @property
     def outstanding(self) -> int:
@@ -99,7 +110,10 @@ class DnsServer:
         """
         begun = time.perf_counter() if unread_since is None else unread_since
         poller = Poller(batch=_POLLED)
-        with poller, Forwarder(settings=self._forwarding, poller=poller, counters=self.counters) as forwarder:
+        with (
+            poller,
+            Forwarder(settings=self._forwarding, poller=poller, counters=self.counters, tap=self.tap) as forwarder,
+        ):
             self.forwarder = forwarder
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(forwarder.run)
@@ -165,6 +179,8 @@ class DnsServer:
                 replies[position] = reply[ID:]
         port.send(replies)
         forwarder.flush()
+        if self.tap.listening:
+            show_batch(self.tap, port, replies, begun=begun)
         if answered:
             counters.table_seconds.observe(time.perf_counter() - begun, times=answered)
 
@@ -193,40 +209,63 @@ class DnsServer:
             query = self.zones.concerns(message, outcome)
             if query is not None:
                 sender = port.sender(position)
-                self.zones.answer_datagram(query, client=port.host(sender), reply=partial(self._post, port, sender))
+                post = partial(self._post, port, sender, message, time.perf_counter())
+                self.zones.answer_datagram(query, client=port.host(sender), reply=post)
                 return None
         if isinstance(outcome, Forward):
             if stale:
                 self.counters.forward_stale += 1
+                self._show_dropped(message, port, position)
                 return None
             return forwarder.start(outcome, port, port.sender(position))
         if isinstance(outcome, Refuse):
             outcome = self._answer_other_opcode(message, outcome)
         if isinstance(outcome, Refuse) and port.source_port(port.sender(position)) in _REFLECTORS:
-            self.counters.dropped += 1
-            return None
+            outcome = Drop(Fault.FORM)
+        if isinstance(outcome, Drop):
+            self._show_dropped(message, port, position)
         return self._count(outcome)
 
-    def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | Transfer | HandOver | None:
+    def _show_dropped(self, message: bytes, port: DatagramPort, position: int) -> None:
+        if self.tap.listening:
+            client = port, port.sender(position)
+            show_one(self.tap, client, message, b"", Outcome.DROPPED, begun=time.perf_counter())
+
+    def respond_stream(
+        self, message: bytes, *, client: str, port: int = 0
+    ) -> bytes | Forward | Transfer | HandOver | None:
         """See StreamService."""
+        begun = time.perf_counter()
+        result, outcome = self._respond_stream(message, client=client)
+        if self.tap.listening and outcome is not None:
+            reply = result if isinstance(result, bytes) else b""
+            show_one(self.tap, (None, (client, port)), message, reply, outcome, begun=begun)
+        return result
+
+    def _respond_stream(self, message: bytes, *, client: str) -> tuple[_StreamResult, Outcome | None]:
+        """What respond_stream returns, and what to show; None if another place shows it."""
         self.counters.requests_tcp += 1
         body = self._answer_quickly([message[ID:]])[0][0]
         if body is not None:
             self.counters.table_by_rcode[Rcode.NOERROR] += 1
-            return message[:ID] + body
+            return message[:ID] + body, Outcome.TABLE
         try:
             outcome = decide(message, self.table, stream=True, keepalive=self._limits.idle, probe_row=self._probe_row)
             if self.zones is not None and not isinstance(outcome, Answer):
                 query = self.zones.concerns(message, outcome)
                 if query is not None:
-                    reply = self.zones.answer_stream(query, client=client)
-                    self.counters.own_by_rcode[rcode_of(reply) if isinstance(reply, bytes) else Rcode.NOERROR] += 1
-                    return reply
+                    answered = self.zones.answer_stream(query, client=client)
+                    rcode = rcode_of(answered) if isinstance(answered, bytes) else Rcode.NOERROR
+                    self.counters.own_by_rcode[rcode] += 1
+                    return answered, None if isinstance(answered, HandOver) else Outcome.ZONE
         except Exception:  # noqa: BLE001  # as for a datagram
-            return self._fail(message)
+            return self._fail(message), Outcome.FAILED
+        if isinstance(outcome, Forward):
+            return outcome, None
         if isinstance(outcome, Refuse):
             outcome = self._answer_other_opcode(message, outcome)
-        return outcome if isinstance(outcome, Forward) else self._count(outcome)
+        reply = self._count(outcome)
+        return reply, Outcome.DROPPED if reply is None else outcome_of(reply)
 
     async def serve_stream(self, stream: trio.SocketStream, received: bytes) -> None:
         """Serve a connection to its end that another process began to serve; `received`: what it has received."""
@@ -237,11 +276,11 @@ class DnsServer:
         if self.give_stream is not None:
             await self.give_stream(stream, received)
 
-    async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
+    async def forward_stream(self, forward: Forward, *, client: str, port: int = 0) -> bytes:
         """See StreamService."""
         if self.forwarder is None:
             return refuse(forward.query, Rcode.SERVFAIL).message
-        return await self.forwarder.streams.forward(forward, client=client)
+        return await self.forwarder.streams.forward(forward, client=client, port=port)
 
     def _answer_other_opcode(self, message: bytes, outcome: Refuse) -> Refuse:
         """The answer to a NOTIFY in place of NOTIMP."""
@@ -250,10 +289,12 @@ class DnsServer:
         reply = self.answer_notify(message)
         return outcome if reply is None else Refuse(reply, Rcode(rcode_of(reply)))
 
-    def _post(self, port: DatagramPort, sender: Sender, reply: bytes) -> None:
+    def _post(self, port: DatagramPort, sender: Sender, query: bytes, begun: float, reply: bytes) -> None:
         self.counters.own_by_rcode[rcode_of(reply)] += 1
         port.post(reply, sender)
         port.flush()
+        if self.tap.listening:
+            show_one(self.tap, (port, sender), query, reply, Outcome.ZONE, begun=begun)
 
     def _count(self, outcome: Answer | Refuse | Drop) -> bytes | None:
         """The octets to send for an outcome that needs no upstream."""

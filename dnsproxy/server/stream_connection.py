@@ -32,14 +32,17 @@ _JOINED: Final = 16 << 10
 class StreamService(Protocol):
     """Answers the messages of connections."""
 
-    def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | Transfer | HandOver | None:
-        """The reply, or the query to forward, or a transfer, or None if the connection must be closed."""
+    def respond_stream(self, message: bytes, *, client: str, port: int) -> bytes | Forward | Transfer | HandOver | None:
+        """The reply, or the query to forward, or a transfer, or None if the connection must be closed.
+
+        `client` and `port` are the address and port of the client.
+        """
 
     async def hand_over(self, stream: trio.SocketStream, received: bytes) -> None:
         """Give the connection to another process, with what was received and not answered."""
 
-    async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
-        """The reply to a forwarded query, in bounded time; `client` is the address of the client."""
+    async def forward_stream(self, forward: Forward, *, client: str, port: int) -> bytes:
+        """The reply to a forwarded query, in bounded time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class StreamConnection:
         service: StreamService,
         *,
         client: str,
+        port: int,
         limits: StreamLimits,
         turns: trio.Semaphore,
         transfers: trio.Semaphore,
@@ -93,6 +97,7 @@ class StreamConnection:
         self._stream = stream
         self._service = service
         self.client = client
+        self._port = port
         self._limits = limits
         self._turns = turns
         self._transfers = transfers
@@ -152,7 +157,7 @@ class StreamConnection:
         end = perf_counter() + SLICE / TURNS
         while size < _JOINED and stream_frames.is_whole(self._received):
             message = stream_frames.take_message(self._received)
-            outcome = self._service.respond_stream(message, client=self.client)
+            outcome = self._service.respond_stream(message, client=self.client, port=self._port)
             if isinstance(outcome, HandOver):
                 return _Turn(b"".join(frames), handed=stream_frames.format_message(message) + self._received)
             if outcome is None:
@@ -177,7 +182,7 @@ class StreamConnection:
 
     async def _forward(self, forward: Forward, connection: trio.CancelScope) -> None:
         try:
-            reply = await self._service.forward_stream(forward, client=self.client)
+            reply = await self._service.forward_stream(forward, client=self.client, port=self._port)
             await self._send(stream_frames.format_message(reply), connection)
         finally:
             self._slots.release()

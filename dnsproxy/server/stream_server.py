@@ -42,7 +42,7 @@ class StreamServer:
 
     async def serve(self, stream: trio.SocketStream, received: bytes = b"") -> None:
         """Serve one accepted connection to its end; `received`: what another process has received on it."""
-        client = _client_of(stream)
+        client, port = _client_of(stream) or (None, 0)
         if self._stopping or client is None or not self._has_room(client):
             # A connection that is already gone was not refused.
             self._counters.tcp_refused += client is not None
@@ -54,6 +54,7 @@ class StreamServer:
             stream,
             self._service,
             client=client,
+            port=port,
             limits=self._limits,
             turns=self._turns,
             transfers=self._transfers,
@@ -101,8 +102,9 @@ class StreamServer:
             await self._emptied.wait()
 
 
-def _client_of(stream: trio.SocketStream) -> str | None:
+def _client_of(stream: trio.SocketStream) -> tuple[str, int] | None:
     try:
-        return str(stream.socket.getpeername()[0])
+        host, port = stream.socket.getpeername()[:2]
     except OSError:
         return None  # already gone
+    return str(host), int(port)

@@ -39,8 +39,9 @@ class Exchange(msgspec.Struct, frozen=True, array_like=True):
     """Whether it went over UDP."""
     seconds: float
     """From the question to the reply."""
-    query: bytes
-    reply: bytes
+    query: bytes = b""
+    reply: bytes = b""
+    """Both empty if the exchange was another query's, which this one shared."""
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
@@ -63,7 +64,7 @@ class Seen(msgspec.Struct, frozen=True, array_like=True):
     rule: str = ""
     """The row of the table that answered, `app.example.org` or `*.example.org`; empty without one."""
     exchange: Exchange | None = None
-    """With the upstream whose reply was used; None without one, and for a query that shared another one's."""
+    """With the upstream whose reply was used."""
 
 
 def outcome_of(reply: bytes) -> Outcome:

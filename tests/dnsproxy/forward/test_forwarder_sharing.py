@@ -21,6 +21,7 @@ from dnsproxy.forward.admission import REMEMBER
 from dnsproxy.forward.deadlines import GIVE_UP, IMPATIENT, PROBE_GIVE_UP, RETRY, TICK
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.tap.hub import Tap
 from sidecar.loop.poller import Poller
 from tests.dnsproxy.forward.flights import NotedPort
 from tests.kit import upstream_replies as upstream
@@ -266,7 +267,7 @@ class Ports:
         settings = replace(settings, upstreams=(server.endpoint,))
         self.poller = poller
         self.counters = Counters()
-        self.forwarder = Forwarder(settings=settings, poller=poller, counters=self.counters)
+        self.forwarder = Forwarder(settings=settings, poller=poller, counters=self.counters, tap=Tap())
 
     def ask(self, port: NotedPort, host: str = "192.0.2.1", *, ident: int = 1, message: bytes = ASKED) -> bytes | None:
         sender: Sender = ((host, 5353), (), host)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import cast
 
 import pytest
@@ -19,12 +18,15 @@ from dnsproxy.forward.admission import REMEMBER, Admission, Failures
 from dnsproxy.forward.deadlines import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.stream_forwarder import StreamForwarder
-from dnsproxy.forward.upstreams import Upstreams
+from dnsproxy.forward.upstreams import Answered, Upstreams
+from dnsproxy.tap.hub import Tap
+from sidecar.values.endpoints import Endpoint
 from tests.kit import upstream_replies
 from tests.kit.messages import TXT, extended_error, opt_record, query, read_dnspython, scanned
 
 ASKED = query("www.example.net")
 ASKED_EDNS = query("www.example.net", additional=(opt_record(),))
+UPSTREAM = Endpoint("192.0.2.53", 53)
 NO_REACHABLE_AUTHORITY, CACHED_ERROR = 22, 13
 
 
@@ -43,12 +45,12 @@ class Asked:
         self._error = error
         self.queries: list[bytes] = []
 
-    async def exchange(self, asked: Query) -> bytes | None:
+    async def exchange_with_source(self, asked: Query) -> Answered | None:
         self.queries.append(asked.message)
         await trio.sleep(self._seconds)
         if self._error is not None:
             raise self._error
-        return self._reply
+        return None if self._reply is None else Answered(UPSTREAM, datagram=False, message=self._reply)
 
 
 class World:
@@ -65,9 +67,10 @@ class World:
             failures=self.failures,
             loops=self.loops,
             counters=self.counters,
+            tap=Tap(),
         )
 
-    async def ask(self, message: bytes = ASKED, *, shields: bool = False, client: Hashable = "client") -> bytes:
+    async def ask(self, message: bytes = ASKED, *, shields: bool = False, client: str = "client") -> bytes:
         return await self.streams.forward(Forward(scanned(message), shields), client=client)
 
 

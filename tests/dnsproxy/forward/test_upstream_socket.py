@@ -35,7 +35,9 @@ class World:
         self.sock = socket.socket(family, socket.SOCK_DGRAM)
         self.sock.setblocking(False)
         self.sock.connect((at.host, at.port))
-        self.asking = UpstreamSocket(self.sock, ids=random_ids(), health=Health(), batches=batches, receiver=self.told)
+        self.asking = UpstreamSocket(
+            self.sock, endpoint=at, ids=random_ids(), health=Health(), batches=batches, receiver=self.told
+        )
         poller.add(self.sock.fileno(), self.asking.on_event, edge=False)
 
     def send(self, *flights: Flight) -> list[Flight]:

@@ -468,7 +468,13 @@ async def test_streams_alone_are_asked_one_after_another_and_then_side_by_side(
     async with faulty_upstream(answer, silence) as first, faulty_upstream(answer, answer) as second:
         async with alive(made(poller, first.endpoint, second.endpoint)) as upstreams:
             route: list[Upstream] = list(upstreams.route())
-            assert without_id(await ask_streams(route, ASKED)) == RIGHT
+            answered = await ask_streams(route, ASKED)
+            assert answered is not None
+            assert (answered.endpoint, answered.datagram, without_id(answered.message)) == (
+                first.endpoint,
+                False,
+                RIGHT,
+            )
             assert await ask_streams([], ASKED) is None
         assert [len(server.asked_streams) for server in (first, second)] == [1, 1]
         assert not first.asked_datagrams + second.asked_datagrams
@@ -488,11 +494,11 @@ class Ways:
         self.cancelled: list[int] = []
         self._began = trio.current_time()
 
-    def __iter__(self) -> Iterator[Ask]:
+    def __iter__(self) -> Iterator[Ask[bytes]]:
         for number, way in enumerate(self._ways):
             yield self._make(number, *way)
 
-    def _make(self, number: int, seconds: float, outcome: bytes | None) -> Ask:
+    def _make(self, number: int, seconds: float, outcome: bytes | None) -> Ask[bytes]:
         async def ask() -> bytes | None:
             self.asked_at.append(trio.current_time() - self._began)
             try:
@@ -548,7 +554,7 @@ async def test_no_way_left_is_no_answer(autojump_clock: MockClock) -> None:
 
 
 async def test_no_way_at_all_is_no_answer(autojump_clock: MockClock) -> None:
-    assert await first_answer([], patience=PATIENCE) is None
+    assert await first_answer(Ways(), patience=PATIENCE) is None
 
 
 async def test_an_empty_answer_is_an_answer(autojump_clock: MockClock) -> None:

@@ -51,7 +51,7 @@ class Service:
     async def hand_over(self, stream: trio.SocketStream, received: bytes) -> None:
         raise AssertionError((stream, received))
 
-    def respond_stream(self, message: bytes, *, client: str) -> bytes | Forward | None:  # noqa: ARG002
+    def respond_stream(self, message: bytes, *, client: str, port: int) -> bytes | Forward | None:  # noqa: ARG002
         if message.startswith(b"later"):
             self.gates.setdefault(message, trio.Event())
             return Forward(Query(message, b"", 1, 1, 12, None), shields=False)
@@ -61,7 +61,7 @@ class Service:
             return bytes(65_535)
         return b"re:" + message if message.startswith(b"now") else None
 
-    async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
+    async def forward_stream(self, forward: Forward, *, client: str, port: int) -> bytes:  # noqa: ARG002
         self.forwarding += 1
         self.clients.add(client)
         try:
@@ -184,9 +184,9 @@ async def test_of_flooding_connections_only_a_few_work_before_others_have_their_
         answered_in: Counter[int] = Counter()
         respond = world.service.respond_stream
 
-        def respond_and_note(message: bytes, *, client: str) -> bytes | Forward | None:
+        def respond_and_note(message: bytes, *, client: str, port: int) -> bytes | Forward | None:
             answered_in[turns] += 1
-            return respond(message, client=client)
+            return respond(message, client=client, port=port)
 
         monkeypatch.setattr(world.service, "respond_stream", respond_and_note)
         streams = [await world.connect() for _ in range(5)]
