@@ -24,7 +24,6 @@ from dnsproxy.dns.wire import Fault, Query, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.upstream_report import UpstreamReport
-from dnsproxy.server.showing import show_batch, show_one
 from dnsproxy.server.stale import STALE, is_stale
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.server.stream_server import StreamServer
@@ -180,7 +179,7 @@ class DnsServer:
         port.send(replies)
         forwarder.flush()
         if self.tap.listening:
-            show_batch(self.tap, port, replies, begun=begun)
+            self.tap.note_batch(port, replies, seconds=time.perf_counter() - begun)
         if answered:
             counters.table_seconds.observe(time.perf_counter() - begun, times=answered)
 
@@ -229,7 +228,7 @@ class DnsServer:
     def _show_dropped(self, message: bytes, port: DatagramPort, position: int) -> None:
         if self.tap.listening:
             client = port, port.sender(position)
-            show_one(self.tap, client, message, b"", Outcome.DROPPED, begun=time.perf_counter())
+            self.tap.note(client, message, b"", Outcome.DROPPED, seconds=0.0)
 
     def respond_stream(
         self, message: bytes, *, client: str, port: int = 0
@@ -239,7 +238,7 @@ class DnsServer:
         result, outcome = self._respond_stream(message, client=client)
         if self.tap.listening and outcome is not None:
             reply = result if isinstance(result, bytes) else b""
-            show_one(self.tap, (None, (client, port)), message, reply, outcome, begun=begun)
+            self.tap.note((None, (client, port)), message, reply, outcome, seconds=time.perf_counter() - begun)
         return result
 
     def _respond_stream(self, message: bytes, *, client: str) -> tuple[_StreamResult, Outcome | None]:
@@ -294,7 +293,7 @@ class DnsServer:
         port.post(reply, sender)
         port.flush()
         if self.tap.listening:
-            show_one(self.tap, (port, sender), query, reply, Outcome.ZONE, begun=begun)
+            self.tap.note((port, sender), query, reply, Outcome.ZONE, seconds=time.perf_counter() - begun)
 
     def _count(self, outcome: Answer | Refuse | Drop) -> bytes | None:
         """The octets to send for an outcome that needs no upstream."""

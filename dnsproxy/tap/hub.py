@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Final, TypeVar
 
+import structlog
 import trio
 
 from dnsproxy.datagrams.port import ID, DatagramPort
@@ -128,6 +129,7 @@ class Tap:
         self._rule_of = rule_of
         self._subscriptions: dict[Subscription, TapFilter] = {}
         self._next_turn = 0.0
+        self._log = structlog.get_logger("dnsproxy.tap")
 
     @property
     def wanted(self) -> tuple[TapFilter, ...]:
@@ -147,6 +149,13 @@ class Tap:
             del self._subscriptions[subscription]
             self._changed()
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception:  # noqa: BLE001  # a bug here costs listeners a query, and no client its answer
+            self._log.exception("a query was not shown")
+
     def _changed(self) -> None:
         self.listening = bool(self._subscriptions)
         self.on_change()
@@ -154,8 +163,9 @@ class Tap:
     def note_batch(self, port: DatagramPort, replies: Sequence[bytes | None], *, seconds: float) -> None:
         """Note the queries of a batch that were answered at once; `replies` are without their IDs, by position."""
         now = time.time()
-        for subscription in self._subscriptions:
-            subscription.offer_batch(port, replies, now, seconds)
+        with self._alone():
+            for subscription in self._subscriptions:
+                subscription.offer_batch(port, replies, now, seconds)
 
     def note(
         self,
@@ -169,15 +179,17 @@ class Tap:
     ) -> None:
         """Note one query and its end; `reply` is empty if nothing was sent."""
         noted = (time.time(), seconds, client, query, reply, outcome, exchange)
-        for subscription in self._subscriptions:
-            subscription.offer(noted)
+        with self._alone():
+            for subscription in self._subscriptions:
+                subscription.offer(noted)
 
     def distribute(self, seen: Sequence[Seen], *, dropped: int) -> None:
         """Note what another process saw and dropped."""
-        for subscription in self._subscriptions:
-            subscription.drop(dropped)
-            for one in seen:
-                subscription.offer_seen(one)
+        with self._alone():
+            for subscription in self._subscriptions:
+                subscription.drop(dropped)
+                for one in seen:
+                    subscription.offer_seen(one)
 
     def settle(self, noted: Noted) -> Seen:
         """The whole value of what was noted."""
@@ -191,9 +203,10 @@ class Tap:
     async def wait_for_turn(self) -> None:
         """Wait until the listeners have rested."""
         await trio.lowlevel.checkpoint()
-        while (rest := self._next_turn - perf_counter()) > 0:  # noqa: ASYNC110  # another listener may have been first
-            await trio.sleep(rest)
+        # Again, because another listener may have been first.
+        while self._next_turn > trio.current_time():  # noqa: ASYNC110  # it waits for a time, not for a condition
+            await trio.sleep_until(self._next_turn)
 
     def spend(self, seconds: float) -> None:
         """Count time that was used for a listener."""
-        self._next_turn = max(self._next_turn, perf_counter()) + _REST * seconds
+        self._next_turn = max(self._next_turn, trio.current_time()) + _REST * seconds

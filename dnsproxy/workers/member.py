@@ -17,7 +17,7 @@ import trio
 
 from dnsproxy.answers.counters import Counters
 from dnsproxy.forward.upstream_report import UpstreamReport
-from dnsproxy.workers.messages import FROM_WORKER, Ask, Beat, Drained, Hand, Notified, Shown
+from dnsproxy.workers.messages import FROM_WORKER, Ask, Beat, Drained, Hand, Notified, Shown, Watched
 from dnsproxy.workers.outbox import Outbox
 from dnsproxy.workers.restarts import MISSED
 from dnsproxy.workers.worker import BEAT, receive_with_descriptors
@@ -63,11 +63,16 @@ class Member:
         self.outbox = Outbox(self._socket)
 
     async def run(
-        self, *, on_hang: Callable[[], None], on_shown: Callable[[], None], on_zone: Callable[[ZoneMessage], None]
+        self,
+        *,
+        on_hang: Callable[[], None],
+        on_shown: Callable[[], None],
+        on_zone: Callable[[ZoneMessage], None],
+        on_watched: Callable[[Watched], None],
     ) -> None:
         """Exchange messages until the worker has ended; `on_hang` is called once if it hangs. Closes the socket.
 
-        `on_zone` gets what concerns zones: a query, a NOTIFY, or a connection.
+        `on_zone` gets what concerns zones: a query, a NOTIFY, or a connection; `on_watched` the queries for listeners.
         """
         descriptors: deque[int] = deque()
         try:
@@ -83,6 +88,8 @@ class Member:
                             on_shown()
                         case Drained():
                             self.drained.set()
+                        case Watched():
+                            on_watched(message)
                         case Hand(received):
                             on_zone(Handed(descriptors.popleft(), received))
                         case _:

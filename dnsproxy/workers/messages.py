@@ -15,6 +15,8 @@ import msgspec
 from dnsproxy.answers.counters import Counters
 from dnsproxy.dns.names import Reach
 from dnsproxy.forward.upstream_report import UpstreamReport
+from dnsproxy.tap.filters import TapFilter
+from dnsproxy.tap.seen import Seen
 
 _LENGTH: Final = struct.Struct("!I")
 
@@ -121,6 +123,12 @@ class Told(msgspec.Struct, tag=True, array_like=True, frozen=True):
     message: bytes
 
 
+class Watch(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """For a worker: pass on the queries that this filter wants; None: none."""
+
+    wanted: TapFilter | None
+
+
 class Drain(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """For a worker: accept no more connections, and report when all open queries are answered."""
 
@@ -155,6 +163,13 @@ class Hand(msgspec.Struct, tag=True, array_like=True, frozen=True):
     received: bytes
 
 
+class Watched(msgspec.Struct, tag=True, array_like=True, frozen=True):
+    """From a worker: queries that it answered, and how many it dropped since the last ones."""
+
+    seen: list[Seen]
+    dropped: int
+
+
 class Beat(msgspec.Struct, tag=True, array_like=True, frozen=True):
     """From a worker, regularly: it is alive, and its numbers since its start."""
 
@@ -165,8 +180,8 @@ class Beat(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 ForSpawner = Begin | HostRows | Publish | Spawn | Kill
 FromSpawner = Spawned | Ended
-ForWorker = Begin | HostRows | Publish | Limits | Forwarding | Zones | Told | Drain
-FromWorker = Shown | Drained | Beat | Ask | Notified | Hand
+ForWorker = Begin | HostRows | Publish | Limits | Forwarding | Zones | Told | Watch | Drain
+FromWorker = Shown | Drained | Beat | Ask | Notified | Hand | Watched
 
 FOR_SPAWNER: Final[msgspec.msgpack.Decoder[ForSpawner]] = msgspec.msgpack.Decoder(ForSpawner)
 FROM_SPAWNER: Final[msgspec.msgpack.Decoder[FromSpawner]] = msgspec.msgpack.Decoder(FromSpawner)

@@ -17,6 +17,7 @@ import trio
 
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.server.dns_server import DnsServer
+from dnsproxy.tap.filters import merge_filters
 from dnsproxy.workers.forwarding import pack_forwarding
 from dnsproxy.workers.member import Member
 from dnsproxy.workers.messages import (
@@ -31,6 +32,8 @@ from dnsproxy.workers.messages import (
     Publish,
     Spawn,
     Spawned,
+    Watch,
+    Watched,
     frame,
 )
 from dnsproxy.workers.numbers import Place, PoolNumbers, SocketSet
@@ -81,6 +84,7 @@ class WorkerPool:
         """That of the last table."""
         self._draining = False
         self.zones = ZoneDesk(own)
+        own.tap.on_change = self._tell_watch
 
     def replace_upstreams(self, forwarding: ForwardSettings) -> None:
         """See DnsServer."""
@@ -159,6 +163,7 @@ class WorkerPool:
                 on_hang=partial(self._end_hung, member),
                 on_shown=self.numbers.forget_shown,
                 on_zone=self.zones.taker(member, nursery),
+                on_watched=self._note_watched,
             )
             self.numbers.remove(place, member)
             # Its process may live on, if it closed its socket by a fault.
@@ -188,6 +193,8 @@ class WorkerPool:
         member.outbox.post(frame(limits))
         member.outbox.post(frame(self._pack_forwarding()))
         member.outbox.post(self.zones.introduction)
+        if self._own.tap.listening:
+            member.outbox.post(frame(self._watch()))
         spawn = Spawn(member.worker, place.number, len(place.streams), len(place.datagrams))
         descriptors = [one.fileno() for one in (theirs, *place.streams, *place.datagrams)]
         self._spawner.post(frame(spawn), descriptors, sent=theirs.close)
@@ -215,6 +222,18 @@ class WorkerPool:
         octets = frame(self._pack_forwarding())
         for member in self.numbers.members:
             member.outbox.post(octets)
+
+    def _watch(self) -> Watch:
+        wanted = self._own.tap.wanted
+        return Watch(merge_filters(wanted) if wanted else None)
+
+    def _tell_watch(self) -> None:
+        octets = frame(self._watch())
+        for member in self.numbers.members:
+            member.outbox.post(octets)
+
+    def _note_watched(self, watched: Watched) -> None:
+        self._own.tap.distribute(watched.seen, dropped=watched.dropped)
 
 
 def _unblocked(sock: socket.socket) -> socket.socket:

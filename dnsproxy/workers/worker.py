@@ -39,10 +39,12 @@ from dnsproxy.workers.messages import (
     Publish,
     Shown,
     Told,
+    Watch,
     Zones,
     frame,
 )
 from dnsproxy.workers.remote_zones import RemoteZones, make_answer_notify
+from dnsproxy.workers.watching import Watching
 from sidecar.loop.slices import in_slices
 
 BEAT: Final = 0.5
@@ -126,6 +128,7 @@ class _Worker:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(server.run, ports, listeners, unread_since=limits.unread_since))
             nursery.start_soon(self._beat, server)
+            watching = Watching(server.tap, self._send, nursery)
             await in_slices(self._table.take_in())
             async for message in messages:
                 match message:
@@ -143,6 +146,8 @@ class _Worker:
                     case Told():
                         if isinstance(server.zones, RemoteZones):
                             server.zones.told(message)
+                    case Watch(wanted):
+                        watching.watch(wanted)
                     case Drain():
                         nursery.start_soon(self._drain, server)
                     case _:
