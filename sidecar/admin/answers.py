@@ -6,7 +6,7 @@ server.py.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl
@@ -22,6 +22,7 @@ MAXIMUM_FIELDS = 16
 TEXT = "text/plain; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
+NDJSON = "application/x-ndjson"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,9 @@ class Answer:
     """One response, without the framing."""
 
     status: int
-    body: bytes | Iterator[bytes]
-    """An iterator is sent piece by piece, for a body too large to make at once. An empty piece lets other tasks run."""
+    body: bytes | Iterator[bytes] | AsyncIterator[bytes]
+    """An iterator is sent piece by piece, for a body too large to make at once. An empty piece lets other tasks run.
+    An asynchronous one is a live answer (live_answers.py): lines are sent as they come, until they end."""
     content_type: str = TEXT
     headers: Mapping[str, str] = field(default_factory=dict)
 

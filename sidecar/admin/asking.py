@@ -77,13 +77,7 @@ async def get(
     headers: Mapping[str, str] = _ACCEPT,
 ) -> Reply:
     """The answer to `GET target`; `program` is the command expected there, for messages. Raises NoAnswer."""
-    try:
-        with trio.fail_after(CONNECT_SECONDS):
-            stream = await _connect(endpoint)
-    except (OSError, trio.TooSlowError) as error:
-        raise NoAnswer(
-            f"no server answers there ({_cause(error)}); is `{program}` running, and is this its --admin?"
-        ) from None
+    stream = await connect(endpoint, program=program)
     try:
         with trio.fail_after(ANSWER_SECONDS):
             async with stream:
@@ -91,14 +85,45 @@ async def get(
     except trio.TooSlowError:
         raise NoAnswer(f"no complete answer within {ANSWER_SECONDS} s") from None
     except (trio.BrokenResourceError, h11.ProtocolError) as error:
-        raise NoAnswer(f"the answer is not complete HTTP ({_cause(error)}); is this its --admin?") from None
+        raise incomplete(error) from None
+    if status != _NOT_MODIFIED or "If-None-Match" not in headers:
+        check_status(status, reply.body, target, program=program)
+    return reply
+
+
+async def connect(endpoint: Endpoint, *, program: str) -> trio.SocketStream:
+    """A connection to the admin port. Raises NoAnswer."""
+    try:
+        with trio.fail_after(CONNECT_SECONDS):
+            return await _connect(endpoint)
+    except (OSError, trio.TooSlowError) as error:
+        raise NoAnswer(
+            f"no server answers there ({_cause(error)}); is `{program}` running, and is this its --admin?"
+        ) from None
+
+
+def format_request(
+    http: h11.Connection, endpoint: Endpoint, target: str, headers: Mapping[str, str] = _ACCEPT
+) -> bytes:
+    """The octets of `GET target`, for the only request of a connection."""
+    fields = [("Host", str(endpoint)), ("Connection", "close"), *headers.items()]
+    request = http.send(h11.Request(method="GET", target=target, headers=fields)) or b""
+    return request + (http.send(h11.EndOfMessage()) or b"")
+
+
+def check_status(status: int, body: bytes, target: str, *, program: str) -> None:
+    """Raises NoAnswer for any status but 200, with what the server said."""
     if status == _NOT_FOUND:
         path = target.partition("?")[0]
         raise NoAnswer(f"the server there has no {path}; it is no `{program}`, or an older one")
-    if status != _OK and (status != _NOT_MODIFIED or "If-None-Match" not in headers):
-        said = one_line(reply.body[:_SHOWN].decode(errors="replace"))
+    if status != _OK:
+        said = one_line(body[:_SHOWN].decode(errors="replace"))
         raise NoAnswer(f"the server there answers {status}: {said}", status=status, said=said)
-    return reply
+
+
+def incomplete(error: trio.BrokenResourceError | h11.ProtocolError) -> NoAnswer:
+    """The error for an answer that was cut short, or is no HTTP."""
+    return NoAnswer(f"the answer is not complete HTTP ({_cause(error)}); is this its --admin?")
 
 
 async def _connect(endpoint: Endpoint) -> trio.SocketStream:
@@ -116,9 +141,7 @@ async def _exchange(
     stream: trio.SocketStream, endpoint: Endpoint, target: str, largest: int, headers: Mapping[str, str]
 ) -> tuple[int, Reply]:
     http = h11.Connection(h11.CLIENT)
-    fields = [("Host", str(endpoint)), ("Connection", "close"), *headers.items()]
-    request = http.send(h11.Request(method="GET", target=target, headers=fields)) or b""
-    await stream.send_all(request + (http.send(h11.EndOfMessage()) or b""))
+    await stream.send_all(format_request(http, endpoint, target, headers))
     status, tag = 0, ""
     body = bytearray()
     while True:

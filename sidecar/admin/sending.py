@@ -1,4 +1,4 @@
-"""Sending answers: a small one at once, a large one in pieces.
+"""Sending answers: a small one at once, a large one in pieces, a live one line by line (live_answers.py).
 
 The law: a piece is made only when the one before it was sent, one piece at a time over all clients, and each wait has a
 deadline: a client that does not read keeps a bounded amount of memory for a bounded time.
@@ -6,7 +6,7 @@ deadline: a client that does not read keeps a bounded amount of memory for a bou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from time import perf_counter
 from typing import Final
 
@@ -14,6 +14,7 @@ import h11
 import trio
 
 from sidecar.admin.answers import Answer
+from sidecar.admin.live_answers import LiveAnswers
 from sidecar.admin.newest import Newest
 from sidecar.loop.slices import SLICE
 
@@ -27,25 +28,40 @@ MAXIMUM_STREAMS: Final = 64
 class Sender:
     """Sends the answers of one server."""
 
-    def __init__(self) -> None:
-        """Nothing sent yet."""
+    def __init__(self, *, most_live: int) -> None:
+        """`most_live` answers are live at the same time; one more is refused."""
+        self._live = LiveAnswers(most_live, send_seconds=SEND_SECONDS)
         self._streams = Newest(MAXIMUM_STREAMS)
         self._turn = trio.Lock()
         """Held while a piece of a large answer is made."""
 
     async def send(
-        self, stream: trio.SocketStream, http: h11.Connection, answer: Answer, *, with_body: bool = True
+        self,
+        stream: trio.SocketStream,
+        http: h11.Connection,
+        answer: Answer,
+        *,
+        with_body: bool = True,
+        leave_place: Callable[[], None] = lambda: None,
     ) -> None:
-        """Send the whole answer and the end of the stream. Raises TooSlowError, and what trio raises for streams."""
+        """Send the whole answer and the end of the stream. Raises TooSlowError, and what trio raises for streams.
+
+        `leave_place` is called before a live answer, which may last for hours.
+        """
+        if isinstance(answer.body, AsyncIterator) and with_body and self._live.is_full:
+            answer = self._live.refusal()
         head = http.send(h11.Response(status_code=answer.status, headers=list(_headers_of(answer).items()))) or b""
-        if isinstance(answer.body, bytes):
-            body = http.send(h11.Data(data=answer.body)) or b"" if with_body else b""
+        if isinstance(answer.body, bytes) or not with_body:
+            body = http.send(h11.Data(data=answer.body)) or b"" if isinstance(answer.body, bytes) and with_body else b""
             with trio.fail_after(SEND_SECONDS):
                 await stream.send_all(head + body + (http.send(h11.EndOfMessage()) or b""))
                 await stream.send_eof()
+        elif isinstance(answer.body, AsyncIterator):
+            leave_place()
+            await self._live.send(stream, http, head, answer.body)
         else:
             with self._streams.one(), trio.fail_after(STREAM_SECONDS):
-                await _send_pieces(stream, http, head, answer.body if with_body else iter(()), self._turn)
+                await _send_pieces(stream, http, head, answer.body, self._turn)
 
 
 def _headers_of(answer: Answer) -> dict[str, str]:

@@ -2,14 +2,16 @@
 
 The law: a client can use only a bounded amount of memory and time. There are deadlines for the request head and for
 each answer, a maximum head size, no request body, and one request per connection. As many are open as admin_share()
-says; one more closes the oldest, so a probe gets through any number of idle clients. Large answers are made in pieces,
-one piece at a time over all clients: other tasks on the loop never wait for more than one piece.
+says; one more closes the oldest, so a probe gets through any number of idle clients. Live answers have places of their
+own, a quarter of all at most: they neither take a place of a probe, nor lose theirs to one. Large answers are made in
+pieces, one piece at a time over all clients: other tasks on the loop never wait for more than one piece.
 """
 
 from __future__ import annotations
 
+import functools
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -32,6 +34,7 @@ from sidecar.admin.answers import (
     refusal,
 )
 from sidecar.admin.hosts import Asked, is_loopback, refusal_of_host, unknown_host
+from sidecar.admin.live_answers import most_live
 from sidecar.admin.newest import Newest
 from sidecar.admin.page.assets import asset_routes
 from sidecar.admin.sending import Sender
@@ -69,13 +72,16 @@ async def serve_admin(
     `page` returns the HTML of `/`, with foreign text already escaped. `routes` maps further paths to functions. `names`
     are those by which clients may ask (hosts.py).
     """
+    places = admin_share(descriptor_limit())
+    live = most_live(places)
     resources = _Resources(readiness=readiness, registry=registry, page=page, routes=routes, names=names)
-    connections = Newest(admin_share(descriptor_limit()))
+    sender = Sender(most_live=live)
+    connections = Newest(places - live)
 
     async def serve_one(stream: trio.SocketStream) -> None:
-        with connections.one():
+        with connections.one() as leave_place:
             try:
-                await _serve_connection(stream, resources)
+                await _serve_connection(stream, resources, functools.partial(sender.send, leave_place=leave_place))
             except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
                 # Without a peer any more, its address is an OSError.
                 pass
@@ -110,7 +116,6 @@ class _Resources:
         self._registry = registry
         self._page = page
         self._routes = {**asset_routes(), **routes}
-        self.sender = Sender()
         self.paths = frozenset({"/", "/healthz", "/readyz", "/metrics", *self._routes})
 
     async def answer(self, path: str, query: Mapping[str, str], accept: str, *, detailed: bool) -> Answer:
@@ -134,24 +139,25 @@ class _Resources:
         return Readiness(ready=False, reason=f"the readiness check took longer than {ANSWER_SECONDS} s")
 
 
-async def _serve_connection(stream: trio.SocketStream, resources: _Resources) -> None:
+async def _serve_connection(
+    stream: trio.SocketStream, resources: _Resources, send: Callable[..., Awaitable[None]]
+) -> None:
     async with stream:
         http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAXIMUM_HEAD)
         try:
             with trio.fail_after(HEAD_SECONDS):
                 request = await _receive_request(stream, http)
         except h11.RemoteProtocolError as error:
-            await resources.sender.send(
-                stream, http, Answer(error.error_status_hint, b"This is not an HTTP request.\n")
-            )
+            await send(stream, http, Answer(error.error_status_hint, b"This is not an HTTP request.\n"))
             await _linger(stream)
             return
         if request is not None:
             asked = _asked(request, stream)
             detailed = unknown_host(asked, resources.names) is None
             answer = refusal_of_host(asked, resources.names) or await _answer(request, resources, detailed=detailed)
-            await resources.sender.send(stream, http, answer, with_body=request.method != b"HEAD")
-            await _linger(stream)
+            await send(stream, http, answer, with_body=request.method != b"HEAD")
+            if not isinstance(answer.body, AsyncIterator):  # which has read what the client sent meanwhile
+                await _linger(stream)
 
 
 async def _receive_request(stream: trio.SocketStream, http: h11.Connection) -> h11.Request | None:
