@@ -6,7 +6,7 @@ The law: the answer may last for ever, but a silent server is noticed: it sends 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
 import h11
@@ -23,16 +23,20 @@ _CHUNK: Final = 65_536
 _OK: Final = 200
 
 
-async def follow(endpoint: Endpoint, target: str, *, program: str) -> AsyncGenerator[bytes, None]:
+async def follow(
+    endpoint: Endpoint, target: str, *, program: str, on_answer: Callable[[], None] = lambda: None
+) -> AsyncGenerator[bytes, None]:
     """The lines of the live answer to `GET target`, without their ends, and without empty ones.
 
-    Ends when the server ends the answer. `program` is the command expected there, for messages. Raises NoAnswer, also
-    for an answer that was cut short. Close it (aclosing) to end the connection.
+    `on_answer` is called when the answer begins; a quiet server has no line for a long time. Ends when the server ends
+    the answer. `program` is the command expected there, for messages. Raises NoAnswer, also for an answer that was cut
+    short. Close it (aclosing) to end the connection.
     """
     stream = await connect(endpoint, program=program)
     try:
         http = h11.Connection(h11.CLIENT)
         await _begin(stream, http, endpoint, target, program)
+        on_answer()
         left = b""
         while (data := await _receive_data(stream, http)) is not None:
             *lines, left = (left + data).split(b"\n")

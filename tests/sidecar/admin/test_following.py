@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import socket
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import pytest
 import trio
@@ -42,6 +42,17 @@ def chunk(octets: bytes) -> bytes:
 async def lines_of(endpoint: Endpoint) -> list[bytes]:
     async with aclosing(follow(endpoint, "/tap?x=1", program="proxy")) as lines:
         return [line async for line in lines]
+
+
+async def test_the_caller_learns_of_the_answer_once_and_of_an_error_not_at_all() -> None:
+    answered: list[bool] = []
+    for said in (CHUNKED + END, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"):
+        async with listening(saying(said)) as endpoint:
+            with suppress(NoAnswer):
+                lines = follow(endpoint, "/tap", program="proxy", on_answer=lambda: answered.append(True))
+                async with aclosing(lines):
+                    assert [line async for line in lines] == []
+    assert answered == [True]
 
 
 @pytest.mark.parametrize(
