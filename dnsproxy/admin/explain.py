@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -20,6 +20,7 @@ from dnsproxy.hostnames.ownership import ADVICE
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.wildcards import wider
+from dnsproxy.tap.recent import AskedBy, RecentClients
 from sidecar.values.text import escape_controls, escaped_json
 
 LONGEST: Final = 1_000
@@ -61,6 +62,9 @@ class Explanation:
     """Why there is no answer, apart from excluded claims and rejections."""
     notes: tuple[str, ...]
     """Notes on the data: a source that is not synced, the age of a snapshot."""
+    asked_by: tuple[AskedBy, ...] | None = None
+    """The clients that asked for it in the last minute, the last to ask first; None if the server does not record them
+    (--tap recent)."""
 
 
 _WORD: Final = re.compile(r"[\w.*-]+")
@@ -106,24 +110,27 @@ def explain(
 
 
 def find_explanation(
-    registry: Registry, text: str, *, ttl: int, notes: Sequence[str]
+    registry: Registry, text: str, *, ttl: int, notes: Sequence[str], recent: RecentClients | None = None
 ) -> Generator[None, None, Explanation]:
-    """The explanation, in steps, because there may be many rejections."""
+    """The explanation, in steps, because there may be many rejections; `recent`: who asked, if that is recorded."""
     mentions_it = _mention_of(text)
     found: list[Rejection] = []
     rejections = iter(list(registry.store.rejections()))
     while part := list(islice(rejections, _SLICE)):
         found += [one for one in part if mentions_it(one)]
         yield
-    return explain(registry, text, ttl=ttl, notes=notes, rejections=found)
+    explanation = explain(registry, text, ttl=ttl, notes=notes, rejections=found)
+    return replace(explanation, asked_by=recent.asked_by(explanation.name)) if recent is not None else explanation
 
 
-def format_explanation_json(registry: Registry, text: str, *, ttl: int, notes: Sequence[str]) -> Iterator[bytes]:
+def format_explanation_json(
+    registry: Registry, text: str, *, ttl: int, notes: Sequence[str], recent: RecentClients | None = None
+) -> Iterator[bytes]:
     """The explanation as JSON, in pieces; most of them are empty."""
     found: list[Explanation] = []
 
     def work() -> Generator[None, None, None]:
-        found.append((yield from find_explanation(registry, text, ttl=ttl, notes=notes)))
+        found.append((yield from find_explanation(registry, text, ttl=ttl, notes=notes, recent=recent)))
 
     for _ in work():
         yield b""
@@ -153,6 +160,8 @@ def format_explanation(explanation: Explanation) -> Iterator[str]:
         yield escape_controls(f"  excluded  {one.origin} claims {shown}: {one.reason}")
     for rejected in explanation.rejected:
         yield escape_controls(f"  rejected  {rejected}")
+    for asked in asked_by_lines(explanation):
+        yield escape_controls(f"  asked by  {asked}")
     for note in explanation.notes:
         yield escape_controls(f"  note  {note}")
 
@@ -175,6 +184,17 @@ def answer_facts(answer: Row, explanation: Explanation) -> Iterator[tuple[str, s
     if answer.doubt:
         yield "unverified", f"{answer.doubt}; {ADVICE}"
     yield "TTL", f"{explanation.ttl} s"
+
+
+def asked_by_lines(explanation: Explanation) -> Iterator[str]:
+    """A line for each client that asked in the last minute; none if that is not recorded."""
+    if explanation.asked_by is None:
+        return
+    for one in explanation.asked_by:
+        times = "once" if one.count == 1 else f"{one.count} times"
+        yield f"{one.client}{one.subnet and f' for {one.subnet}'}, {times} in the last minute, last at {one.last}"
+    if not explanation.asked_by:
+        yield "no client in the last minute"
 
 
 def _candidates(hostname: str, denied: Sequence[str], closed: Sequence[str]) -> Iterator[_Candidate]:

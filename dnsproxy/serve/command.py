@@ -20,6 +20,7 @@ from dnsproxy.hostnames.rights import Annotations, parse_network
 from dnsproxy.hostnames.targets import parse_target
 from dnsproxy.serve.rpz_options import parse_source, rpz_options
 from dnsproxy.sources.static_names import parse_host_flag
+from dnsproxy.tap.mode import TapMode
 from sidecar.cli.options import (
     CheckedType,
     Endpoint,
@@ -262,6 +263,13 @@ TARGET = CheckedType("target", split_target)
 )
 @click.option("--drain", type=Seconds(), default=5.0, help="Seconds after those to answer pending queries.")
 @admin_option("127.0.0.1:8081")
+@click.option(
+    "--tap",
+    type=click.Choice([mode.value for mode in TapMode]),
+    default=TapMode.ON.value,
+    help="Who may see queries on the admin port: `dnsproxy tap`, and nothing is recorded without one; nobody; "
+    "`recent`: also keep for a minute who asked for which name, for `dnsproxy explain`.",
+)
 @log_options
 def serve(log_format: str | None, log_level: str, **values: Any) -> None:
     """Answer the hostnames of a table and forward all other queries."""

@@ -18,6 +18,7 @@ from dnsproxy.admin.pages.routes import Pages, table_routes
 from dnsproxy.admin.publication_route import PublicationRoute
 from dnsproxy.admin.rewrites_route import RewritesRoute
 from dnsproxy.admin.subjects_route import subjects_route
+from dnsproxy.admin.tap_route import TapRoute
 from dnsproxy.admin.zones_route import zones_route
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.serve.metrics import AnsweringServer, ServerCollector
@@ -56,6 +57,7 @@ class SelfReport:
         upstreams: UpstreamWatch | None = None,
         zones: ZoneReport | None = None,
         workers: PoolNumbers | None = None,
+        tap: TapRoute | None = None,
     ) -> None:
         self.stopping = False
         """Whether the server is shutting down and not ready any more."""
@@ -68,6 +70,7 @@ class SelfReport:
         self._watched_upstreams = upstreams
         self._zones = zones or ZoneReport()
         self._workers = workers
+        self._tap = tap
         self._history = History(CHARTS)
 
     async def serve(self, port: AdminPort) -> None:
@@ -80,7 +83,8 @@ class SelfReport:
         rewrites = RewritesRoute(
             lambda: self._server.table, self._keeper.registry, waiting_for=lambda: self._keeper.waiting_for
         )
-        pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes)
+        recent = self._tap.recent if self._tap else None
+        pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes, recent=recent)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_keep_tidy, pages)
             await port.serve(
@@ -97,10 +101,11 @@ class SelfReport:
                 page=pages.overview,
                 routes={
                     **pages.routes(),
-                    **table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes),
+                    **table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes, recent=recent),
                     **published.routes(waiting_for=lambda: self._keeper.waiting_for),
                     **{path: show for one in counted for path, show in one.routes().items()},
                     **rewrites.routes(),
+                    **(self._tap.routes() if self._tap else {}),
                 },
                 samples=(self._history, self._read_counters),
             )

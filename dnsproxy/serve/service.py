@@ -17,6 +17,7 @@ from typing import Final
 import structlog
 import trio
 
+from dnsproxy.admin.tap_route import TapRoute
 from dnsproxy.answers.table import HostTable
 from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf, follow_search, log_own_nameservers
 from dnsproxy.forward.settings import ForwardSettings
@@ -109,6 +110,7 @@ class Service:
         self._zones = ZoneParts(settings, self.keeper, self.answering, is_whole=self._is_whole)
         self._guarded = GuardedDomains(self.keeper, search=settings.guards.search, domains=settings.domains)
         self.upstreams = self._make_upstreams()
+        self._tap = TapRoute(self.server.tap, settings.tap)
         self.report = SelfReport(
             self.answering.numbers,
             self.keeper,
@@ -118,6 +120,7 @@ class Service:
             ownership=self.ownership,
             upstreams=self.upstreams,
             workers=self.answering.workers,
+            tap=self._tap,
         )
         self._static = StaticHosts(settings, self.keeper, on_change=self._log_rejections)
         self._rejections = RejectionLog()
@@ -168,6 +171,7 @@ class Service:
                     nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
                 elif settings.search_conf:
                     nursery.start_soon(self._follow_search, settings.search_conf)
+                nursery.start_soon(self._tap.run)
                 nursery.start_soon(self.report.serve, port)
                 await self.answering.start(nursery, streams, datagrams, sockets)
                 task_status.started(Bound(listening, port.endpoint))

@@ -27,6 +27,7 @@ from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.serve.rpz_options import make_replica_settings, make_rpz_settings, read_keys
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from dnsproxy.sources.static_names import join_flags
+from dnsproxy.tap.mode import TapMode
 from sidecar.sockets.inherited import SYSTEMD
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
@@ -78,6 +79,7 @@ class ServeSettings:
     """Seconds after those for pending queries."""
     workers: int = 1
     """How many processes answer; 1: this process."""
+    tap: TapMode = TapMode.ON
 
     def without_loops(self, listening: Iterable[Endpoint]) -> tuple[ForwardSettings, tuple[Endpoint, ...]]:
         """The forwarding without nameservers of resolv.conf that are endpoints listened at, and those.
@@ -155,6 +157,7 @@ def make_settings(**values: Any) -> ServeSettings:
         lameduck=values["lameduck"],
         drain=values["drain"],
         workers=values["workers"],
+        tap=TapMode(values["tap"]),
     )
     # The sockets are open only later, and some may be inherited; this much is known now.
     settings.without_loops(settings.listen)

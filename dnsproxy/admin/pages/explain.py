@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from dnsproxy.admin.explain import LONGEST, Explanation, answer_facts
+from dnsproxy.admin.explain import LONGEST, Explanation, answer_facts, asked_by_lines
 from dnsproxy.admin.listing import Row
 from sidecar.admin.page.document import Fact, Level, facts, notes, search_form, section, table, text
 from sidecar.admin.page.markup import NOTHING, html, joined
@@ -56,6 +56,10 @@ def _parts(explanation: Explanation, answer: Row | None) -> Iterator[Markup]:
             "Rejected",
             table("Hosts and lines that mention it", ("Object or line, and reason",), rows, empty=""),
             key="skipped",
+        )
+    if asked := list(asked_by_lines(explanation)):
+        yield section(
+            "Asked by", html("<ul>{}</ul>", joined(html("<li>{}</li>", text(one)) for one in asked)), key="asked-by"
         )
     yield NOTHING
 

@@ -19,6 +19,7 @@ from dnsproxy.admin.pages.list_page import List, format_list, index_of, parse_se
 from dnsproxy.admin.pages.lists import LISTS
 from dnsproxy.admin.pages.overview import Overview, format_overview, overview_facts
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.tap.recent import RecentClients
 from sidecar.admin.answers import JSON, Answer, Route, page_answer
 from sidecar.admin.page.document import Frame, document
 from sidecar.admin.page.live import live_route
@@ -34,15 +35,25 @@ _TOO_LONG: Final = Answer(400, b"The search is too long to match anything.\n")
 
 
 class Pages:
-    """The pages over one registry. `look` returns the current overview; `notes` the notes on the data."""
+    """The pages over one registry. `look` returns the current overview; `notes` the notes on the data.
+
+    `recent`: who asked for which name, if that is recorded.
+    """
 
     def __init__(
-        self, registry: Registry, *, ttl: int, look: Callable[[], Overview], notes: Callable[[], Sequence[str]]
+        self,
+        registry: Registry,
+        *,
+        ttl: int,
+        look: Callable[[], Overview],
+        notes: Callable[[], Sequence[str]],
+        recent: RecentClients | None = None,
     ) -> None:
         self._registry = registry
         self._ttl = ttl
         self._look = look
         self._notes = notes
+        self._recent = recent
         self._indexes = {
             which.path: Shared(
                 partial(index_of, registry, which),
@@ -93,7 +104,9 @@ class Pages:
 
         def steps() -> Generator[None, None, str]:
             ttl = self._registry.ttl or self._ttl
-            explanation = yield from find_explanation(self._registry, name, ttl=ttl, notes=self._notes())
+            explanation = yield from find_explanation(
+                self._registry, name, ttl=ttl, notes=self._notes(), recent=self._recent
+            )
             return self._document("Explain", "why", format_explanation_page(explanation))
 
         return page_answer(steps())
@@ -103,7 +116,9 @@ class Pages:
         return document(frame, title=title, path=path, body=body)
 
 
-def table_routes(registry: Registry, *, ttl: int, notes: Callable[[], Sequence[str]]) -> Mapping[str, Route]:
+def table_routes(
+    registry: Registry, *, ttl: int, notes: Callable[[], Sequence[str]], recent: RecentClients | None = None
+) -> Mapping[str, Route]:
     """The routes with JSON, for serve_admin. `ttl` if no primary has another; `notes` returns the current notes."""
 
     def show_table(_: Mapping[str, str]) -> Answer:
@@ -115,6 +130,7 @@ def table_routes(registry: Registry, *, ttl: int, notes: Callable[[], Sequence[s
             return Answer(400, b"The name is missing: /explain?name=app.example.org\n")
         if len(name) > LONGEST:
             return Answer(400, f"A name has at most 255 octets; {len(name)} characters are too many.\n".encode())
-        return Answer(200, format_explanation_json(registry, name, ttl=registry.ttl or ttl, notes=notes()), JSON)
+        ttl_now = registry.ttl or ttl
+        return Answer(200, format_explanation_json(registry, name, ttl=ttl_now, notes=notes(), recent=recent), JSON)
 
     return {"/table": show_table, "/explain": show_explanation}

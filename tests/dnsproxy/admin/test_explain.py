@@ -24,6 +24,7 @@ from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
+from dnsproxy.tap.recent import AskedBy, Asking, RecentClients
 from tests.dnsproxy.hostnames.test_registry import Following, object_claims
 from tests.kit.messages import addresses_of
 
@@ -386,3 +387,47 @@ def test_a_name_whose_target_is_not_ready_has_the_reason_and_no_wildcard_takes_i
         f"{host.origin} has app.example.org, and no endpoint of its target is ready",
     ]
     assert "is answered with 192.0.2.4" in text_of(registry, "other.example.org")
+
+
+# --- Asked by ---
+
+ASKED: Final = Asking("app.example.org", "192.0.2.7", "", 1_795_694_400.0)
+
+
+def asked_of(recent: RecentClients | None, name: str = "App.example.org.") -> Explanation:
+    registry = registry_of(ingress("app.example.org"))
+    return parse_explanation(b"".join(format_explanation_json(registry, name, ttl=5, notes=(), recent=recent)))
+
+
+def test_it_lists_who_asked_in_the_last_minute() -> None:
+    recent = RecentClients()
+    for one in (ASKED, ASKED, ASKED._replace(client="2001:db8::7", subnet="198.51.100.0/24", time=1_795_694_399.0)):
+        recent.add(one)
+    explanation = asked_of(recent)
+    assert explanation.asked_by == (
+        AskedBy("192.0.2.7", 2, "2026-11-26T12:00:00.000Z"),
+        AskedBy("2001:db8::7", 1, "2026-11-26T11:59:59.000Z", "198.51.100.0/24"),
+    )
+    assert list(format_explanation(explanation))[-2:] == [
+        "  asked by  192.0.2.7, 2 times in the last minute, last at 2026-11-26T12:00:00.000Z",
+        "  asked by  2001:db8::7 for 198.51.100.0/24, once in the last minute, last at 2026-11-26T11:59:59.000Z",
+    ]
+
+
+def test_a_name_that_no_client_asked_for_is_told_from_no_record() -> None:
+    assert list(format_explanation(asked_of(RecentClients())))[-1] == "  asked by  no client in the last minute"
+    explanation = asked_of(None)
+    assert explanation.asked_by is None
+    assert "asked by" not in "\n".join(format_explanation(explanation))
+
+
+def test_a_name_that_is_not_in_the_table_has_clients_too() -> None:
+    recent = RecentClients()
+    recent.add(ASKED._replace(name="gone.example.org"))
+    assert [one.client for one in asked_of(recent, "gone.example.org").asked_by or ()] == ["192.0.2.7"]
+
+
+def test_the_answer_of_an_older_server_is_read() -> None:
+    document = json.loads(format_document(asked_of(RecentClients())))
+    assert document.pop("asked_by") == []
+    assert parse_explanation(json.dumps(document).encode()).asked_by is None

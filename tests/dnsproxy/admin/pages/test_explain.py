@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dnsproxy.admin.explain import explain
 from dnsproxy.admin.pages.explain import format_explanation_page
 from dnsproxy.hostnames.claims import Rejection
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.tap.recent import AskedBy
 from tests.dnsproxy.admin.pages.test_lists import EVIL, claim, registry_of
 
 
@@ -48,3 +51,13 @@ def test_a_missing_answer_is_shown_with_its_reasons() -> None:
     assert "<script>alert" not in page
     assert "\u202e" not in page
     assert "no object claims it" in page_of(registry_of([]), "a.example.org")
+
+
+def test_who_asked_is_shown_and_escaped_and_nothing_without_a_record() -> None:
+    """The same lines as `dnsproxy explain`."""
+    explanation = explain(registry_of([]), "a.example.org", ttl=5)
+    assert "Asked by" not in str(format_explanation_page(explanation))
+    asked = (AskedBy("192.0.2.7", 2, "2026-11-26T12:00:00.000Z", "<b>"),)
+    page = str(format_explanation_page(replace(explanation, asked_by=asked)))
+    assert "192.0.2.7 for &lt;b&gt;, 2 times in the last minute" in page
+    assert "no client in the last minute" in str(format_explanation_page(replace(explanation, asked_by=())))
