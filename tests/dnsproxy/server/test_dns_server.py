@@ -22,7 +22,7 @@ from dnsproxy.answers.decide import Outcome, decide
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.datagrams.batch import BatchPort
 from dnsproxy.datagrams.port import BATCH, DatagramPort, Sender
-from dnsproxy.server import dns_server
+from dnsproxy.server import datagram_server, responder
 from dnsproxy.server.dns_server import DnsServer
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import (
@@ -167,7 +167,7 @@ async def test_after_a_hang_queries_whose_clients_asked_elsewhere_are_not_forwar
     gap: float, ages: list[float], forwarded: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(dns_server, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(datagram_server, "time", SimpleNamespace(perf_counter=lambda: now))
     monkeypatch.setattr(AgedPort, "ages", [])
     async with faulty_upstream() as there, running(there.endpoint, port=AgedPort) as world, world.client() as client:
         assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
@@ -183,7 +183,7 @@ async def test_after_a_hang_queries_whose_clients_asked_elsewhere_are_not_forwar
 
 async def test_a_hang_amid_a_batch_counts_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr(dns_server, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(datagram_server, "time", SimpleNamespace(perf_counter=lambda: now))
     monkeypatch.setattr(AgedPort, "ages", [9.0, 8.0, 0.1])
 
     class HangingPort(AgedPort):
@@ -315,7 +315,7 @@ async def test_a_bug_met_by_one_query_is_servfail_and_service_goes_on(monkeypatc
             raise RuntimeError("a bug")
         return decide(message, *arguments, **keywords)
 
-    monkeypatch.setattr(dns_server, "decide", fail_once)
+    monkeypatch.setattr(responder, "decide", fail_once)
     broken = query("broken.example.org")
     async with running() as world, world.client() as client:
         for message in (OUR_QUERY, broken, OUR_QUERY):

@@ -1,0 +1,140 @@
+"""Queries over UDP: one task for each port answers its datagrams in batches.
+
+The law: a batch from the table leaves before anything else is done; datagrams that waited while this process hung are
+answered from the table, and never forwarded late.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from functools import partial
+
+import trio
+
+from dnsproxy.answers.decide import Drop, Forward, Refuse
+from dnsproxy.datagrams.port import ID, DatagramPort, Sender
+from dnsproxy.dns.wire import Fault, Rcode, rcode_of
+from dnsproxy.forward.forwarder import Forwarder
+from dnsproxy.server.responder import Responder
+from dnsproxy.server.stale import STALE, is_stale
+from dnsproxy.tap.seen import Outcome
+
+_ROUNDS = 16  # batches from one socket before the other tasks get their turn
+# While a batch of this size is processed, more arrive: checking costs one system call, a wakeup ten times as much.
+_FEW = 8
+_CATCH_UP = 256  # datagrams, received one by one, before the other tasks get their turn
+# Services that answer every datagram (echo, discard, daytime, qotd, chargen, time), and port 0: an error to a forged
+# sender there would come back for ever.
+_REFLECTORS = frozenset({0, 7, 9, 13, 17, 19, 37})
+
+
+class DatagramServer:
+    """Answers what arrives at one port."""
+
+    def __init__(self, responder: Responder, port: DatagramPort, forwarder: Forwarder) -> None:
+        self._responder = responder
+        self._counters = responder.counters
+        self._tap = responder.tap
+        self._port = port
+        self._forwarder = forwarder
+
+    async def run(self, emptied: float) -> None:
+        """Answer until cancelled; `emptied`: since when nothing may have read the port, by time.perf_counter()."""
+        port = self._port
+        descriptor = port.socket.fileno()
+        while True:
+            await trio.lowlevel.wait_readable(descriptor)
+            for _ in range(_ROUNDS):
+                gap = time.perf_counter() - emptied
+                # Also after a quiet time, and at times under load: one datagram is received alone then. Before each
+                # batch, because a hang may begin amid one.
+                if gap > STALE:
+                    await self._catch_up(gap=gap)
+                    # The rest is not stale. Without this, a queue that load never empties is caught up with before
+                    # each batch.
+                    emptied = time.perf_counter()
+                bodies = port.receive()
+                few = len(bodies) < _FEW
+                if few:
+                    # Before the answers: queries that arrive during a hang amid them wait since now.
+                    emptied = time.perf_counter()
+                if bodies:
+                    self._respond_batch(bodies)
+                if few:
+                    break
+
+    async def _catch_up(self, *, gap: float) -> None:
+        """Take datagrams one by one until one is not stale."""
+        port = self._port
+        for taken in itertools.count(1):
+            bodies = port.receive(1)
+            stale = bool(bodies) and is_stale(port.age(), gap=gap)
+            self._respond_batch(bodies, stale=stale)
+            if not stale:
+                return
+            if not taken % _CATCH_UP:
+                await trio.lowlevel.checkpoint()
+
+    def _respond_batch(self, bodies: list[bytes], *, stale: bool = False) -> None:
+        begun = time.perf_counter()
+        counters = self._counters
+        counters.requests_udp += len(bodies)
+        replies, undecided = self._responder.answer_quickly(bodies)
+        counters.table_by_rcode[Rcode.NOERROR] += len(bodies) - len(undecided)
+        answered = len(bodies)
+        for position in undecided:
+            reply = self._respond_alone(position, stale=stale)
+            if reply is None:
+                answered -= 1
+            else:
+                replies[position] = reply[ID:]
+        self._port.send(replies)
+        self._forwarder.flush()
+        if self._tap.listening:
+            self._tap.note_batch(self._port, replies, seconds=time.perf_counter() - begun)
+        if answered:
+            counters.table_seconds.observe(time.perf_counter() - begun, times=answered)
+
+    def _respond_alone(self, position: int, *, stale: bool) -> bytes | None:
+        message = self._port.message(position)
+        try:
+            return self._respond(message, position, stale=stale)
+        except Exception:  # noqa: BLE001  # a bug costs one query: ending here would stop the DNS of every pod
+            return self._responder.fail(message)
+
+    def _respond(self, message: bytes, position: int, *, stale: bool) -> bytes | None:
+        responder, port = self._responder, self._port
+        outcome = responder.decide(message, stream=False)
+        query = responder.concerns_zones(message, outcome)
+        if query is not None and responder.zones is not None:
+            sender = port.sender(position)
+            post = partial(self._post, sender, message, time.perf_counter())
+            responder.zones.answer_datagram(query, client=port.host(sender), reply=post)
+            return None
+        if isinstance(outcome, Forward):
+            if stale:
+                self._counters.forward_stale += 1
+                self._show_dropped(message, position)
+                return None
+            return self._forwarder.start(outcome, port, port.sender(position))
+        if isinstance(outcome, Refuse):
+            outcome = responder.answer_other_opcode(message, outcome)
+        if isinstance(outcome, Refuse) and port.source_port(port.sender(position)) in _REFLECTORS:
+            outcome = Drop(Fault.FORM)
+        if isinstance(outcome, Drop):
+            self._show_dropped(message, position)
+        return responder.count(outcome)
+
+    def _show_dropped(self, message: bytes, position: int) -> None:
+        if self._tap.listening:
+            client = self._port, self._port.sender(position)
+            self._tap.note(client, message, b"", Outcome.DROPPED, seconds=0.0)
+
+    def _post(self, sender: Sender, query: bytes, begun: float, reply: bytes) -> None:
+        port = self._port
+        self._counters.own_by_rcode[rcode_of(reply)] += 1
+        port.post(reply, sender)
+        port.flush()
+        if self._tap.listening:
+            self._tap.note((port, sender), query, reply, Outcome.ZONE, seconds=time.perf_counter() - begun)
