@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 import trio
-import trio.testing
 from prometheus_client import CollectorRegistry
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from dnsproxy.admin import tap_route
 from dnsproxy.admin.tap_route import TapRoute, tap_lines
@@ -122,13 +122,12 @@ async def test_without_recent_nothing_is_recorded(mode: TapMode) -> None:
     assert not tap.listening
 
 
-@pytest.mark.usefixtures("autojump_clock")
-async def test_recent_records_who_asked() -> None:
+async def test_recent_records_who_asked(autojump_clock: MockClock) -> None:  # noqa: ARG001
     tap = Tap()
     route = TapRoute(tap, TapMode.RECENT)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(route.run)
-        await trio.testing.wait_all_tasks_blocked()
+        await wait_all_tasks_blocked()
         for name in ("app.example.org", "APP.example.org", "other.example.org"):
             note(tap, name)
         tap.note(CLIENT, b"\0" * 12, b"", Outcome.DROPPED, seconds=0.0)
@@ -140,8 +139,7 @@ async def test_recent_records_who_asked() -> None:
     assert not tap.listening
 
 
-@pytest.mark.usefixtures("autojump_clock")
-async def test_a_listener_that_does_not_read_loses_queries_and_learns_how_many() -> None:
+async def test_a_listener_that_does_not_read_loses_queries_and_learns_how_many(autojump_clock: MockClock) -> None:  # noqa: ARG001
     tap = Tap()
     more = 100
     async with aclosing(tap_lines(tap, TapFilter())) as lines:
@@ -157,8 +155,7 @@ async def test_a_listener_that_does_not_read_loses_queries_and_learns_how_many()
     assert (seen, dropped) == (QUEUE, [more])
 
 
-@pytest.mark.usefixtures("autojump_clock")
-async def test_drops_are_noted_at_most_once_a_second() -> None:
+async def test_drops_are_noted_at_most_once_a_second(autojump_clock: MockClock) -> None:  # noqa: ARG001
     tap = Tap()
     noted: list[float] = []
     async with aclosing(tap_lines(tap, TapFilter())) as lines:
@@ -175,8 +172,7 @@ async def test_drops_are_noted_at_most_once_a_second() -> None:
     assert all(later - earlier >= tap_route.NOTE_SECONDS for earlier, later in itertools.pairwise(noted))
 
 
-@pytest.mark.usefixtures("autojump_clock")
-async def test_a_quiet_server_sends_empty_lines() -> None:
+async def test_a_quiet_server_sends_empty_lines(autojump_clock: MockClock) -> None:  # noqa: ARG001
     async with aclosing(tap_lines(Tap(), TapFilter())) as lines:
         begun = trio.current_time()
         assert [await anext(lines) for _ in range(4)] == [b"\n"] * 4
