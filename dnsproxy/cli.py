@@ -27,6 +27,7 @@ COMMANDS: Final = MappingProxyType(
         "serve": "dnsproxy.serve.command:serve",
         "status": "dnsproxy.install.status_command:status",
         "table": "dnsproxy.admin.table_command:table",
+        "tap": "dnsproxy.tap_command.command:tap",
         "uninstall": "dnsproxy.install.command:uninstall",
     }
 )
@@ -43,6 +44,7 @@ Examples:
   dnsproxy demo                  the whole story on this computer
   dnsproxy serve --host app.example.org=192.0.2.10
   dnsproxy explain app.example.org
+  dnsproxy tap app.example.org
   dnsproxy install --file Corefile --address 10.96.0.53
   dnsproxy status
   dnsproxy doctor app.example.org
