@@ -7,7 +7,7 @@ The law: a listener that reads too slowly loses queries, which are counted in it
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import ExitStack
 from typing import Final
 
 import trio
@@ -19,7 +19,7 @@ from dnsproxy.tap.mode import TapMode
 from dnsproxy.tap.recent import RecentClients, asking_of
 from dnsproxy.tap.seen import Seen
 from sidecar.admin.answers import NDJSON, Answer, Route
-from sidecar.admin.live_answers import with_heartbeat
+from sidecar.admin.live_answers import HEARTBEAT_SECONDS
 
 PATH: Final = "/tap"
 OFF: Final = "the tap is off (--tap off)"
@@ -63,11 +63,18 @@ class TapRoute:
 
 async def tap_lines(tap: Tap, wanted: TapFilter) -> AsyncGenerator[bytes, None]:
     """Whole lines, as they come, without an end. The first is empty: from then on nothing is missed without a note."""
-    with tap.subscribe(wanted) as subscription:
+    subscribed = ExitStack()
+    try:
+        lines = _Lines(subscribed.enter_context(tap.subscribe(wanted)))
         yield b"\n"
-        async with aclosing(with_heartbeat(_Lines(subscription).receive)) as lines:
-            async for line in lines:
-                yield line
+        while True:
+            octets = b"\n"
+            with trio.move_on_after(HEARTBEAT_SECONDS):
+                octets = await lines.receive()
+            yield octets
+    finally:
+        # No `with` around a yield: this shows that it must be closed, as the server does (live_answers.py).
+        subscribed.close()
 
 
 class _Lines:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dnsproxy.cluster_dns.options import OBJECT_REF, output_option
+from dnsproxy.cluster_dns.options import OBJECT_REF, is_given, output_option
 from sidecar.cli.options import BadUsage, CheckedType, Command, EndpointType, Seconds, kubeconfig_options, run_program
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PORT = (1, 65_535)
 _COUNT = (1, 1_000_000_000)
 _ADMIN_PORT = 8081
-_CLUSTER_FLAGS = ("admin_port", "kubeconfig", "context")
+_CLUSTER_FLAGS = ("--admin-port", "--kubeconfig", "--context")
 
 EPILOG = """\b
 Examples:
@@ -61,12 +61,16 @@ def _lazily(name: str) -> Callable[[str], Any]:
     "--service",
     type=OBJECT_REF,
     metavar="NAMESPACE/NAME",
+    # DNSPROXY_SERVICE is for `install`, and set in the pod of `operate`.
+    allow_from_autoenv=False,
     help="Show all pods of this Service, merged by time, in place of one server. The API server asks them.",
 )
 @click.option(
     "--admin-port",
     type=click.IntRange(*_PORT),
     metavar="PORT",
+    # Kubernetes injects DNSPROXY_ADMIN_PORT beside a Service called dnsproxy-admin.
+    allow_from_autoenv=False,
     help=f"The admin port of the pods of --service.  [default: {_ADMIN_PORT}]",
 )
 @kubeconfig_options("How to reach the cluster of --service.")
@@ -115,13 +119,18 @@ def _service_pods(values: dict[str, Any]) -> ServicePods | None:
     """The pods of --service; None without it. Raises BadUsage for flags that do not fit together."""
     from dnsproxy.tap_command.request import ServicePods  # noqa: PLC0415  # as above
 
-    service = values["service"]
+    service, given = values["service"], _given_flags()
     if service is None:
-        faults = [f"--{one.replace('_', '-')} is for --service" for one in _CLUSTER_FLAGS if values[one] is not None]
-        if faults:
+        if faults := [f"{flag} is for --service" for flag in _CLUSTER_FLAGS if flag in given]:
             raise BadUsage(faults)
         return None
-    if values["admin"] is not None:
+    if "--admin" in given:
         raise BadUsage(["--admin asks one server, --service all pods: give one of them"])
     port = values["admin_port"] or _ADMIN_PORT
     return ServicePods(service, port, values["kubeconfig"], values["context"])
+
+
+def _given_flags() -> set[str]:
+    """The flags on the command line; variables may be meant for other commands."""
+    ctx = click.get_current_context()
+    return {param.opts[0] for param in ctx.command.params if is_given(ctx, param)}

@@ -21,8 +21,11 @@ from click.testing import CliRunner
 from trio.testing import wait_all_tasks_blocked
 
 from dnsproxy.cli import main
+from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.tap.mode import TapMode
 from dnsproxy.tap.seen import Outcome
+from dnsproxy.tap_command import command as tap_command
+from dnsproxy.tap_command.request import ServicePods, TapRequest
 from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.tap_command.taps import PLAIN, command, running, tapped
 
@@ -209,6 +212,16 @@ def test_bad_usage_is_status_2_and_a_line(arguments: tuple[str, ...], complaint:
     result = CliRunner().invoke(main, ["tap", *arguments])
     assert (result.exit_code, result.stdout) == (2, "")
     assert complaint in result.stderr
+
+
+def test_the_variables_of_pods_neither_choose_the_service_nor_contradict_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pod of operate has DNSPROXY_SERVICE, every other pod DNSPROXY_ADMIN."""
+    asked: list[TapRequest] = []
+    monkeypatch.setattr(tap_command, "run_program", lambda _, request: asked.append(request))
+    variables = {"DNSPROXY_SERVICE": "a/b", "DNSPROXY_ADMIN": "[::]:8081", "DNSPROXY_ADMIN_PORT": "tcp://x"}
+    for arguments in ([], ["--service", "a/c"]):
+        assert CliRunner().invoke(main, ["tap", *arguments], env=variables).exit_code == 0
+    assert [one.place for one in asked] == [Endpoint("::", 8081), ServicePods(ObjectRef("a", "c"), 8081)]
 
 
 def test_a_server_that_is_not_there_is_status_3_and_a_line_that_names_the_flag() -> None:
