@@ -101,6 +101,7 @@ class BytePath:
                 source.end = End.RESET if source.broken else End.FIN
         # The same as _count(), without the cost of its call.
         self.active_at = monotonic()
+        source.moved += count
         if source is self.client:
             core.counters.octets_to_backend += count
             if self.nagle:
@@ -205,6 +206,7 @@ class BytePath:
 
     def _count(self, source: Side, count: int) -> None:
         self.active_at = monotonic()
+        source.moved += count
         if source is self.client:
             self.core.counters.octets_to_backend += count
             if self.nagle:

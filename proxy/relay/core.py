@@ -7,6 +7,7 @@ test_limits.py.
 
 from __future__ import annotations
 
+import time
 from time import monotonic
 from typing import Final, Protocol
 
@@ -18,13 +19,19 @@ from proxy.relay.limits import Clients, LogPace, connections_within, pipes_withi
 from proxy.relay.side import FAULT, contain
 from proxy.relay.splice import Pipes
 from proxy.settings import Settings
+from proxy.tap.ended import Ending, Outcome, describe
+from proxy.tap.tap import Tap
 from sidecar.loop.poller import Poller
 from sidecar.loop.timing_wheel import NOWHERE, Wheel
 from sidecar.sockets.accepting import Shortage
 from sidecar.sockets.descriptors import descriptor_limit
+from sidecar.values.endpoints import Endpoint
 
 BUFFER: Final = 65_536
 """Bytes per read, and so the most that each direction holds outside the kernel."""
+
+Admitted = tuple[str, int, Endpoint, float]
+"""Address and port of a client, the listener that accepted it, and when, in monotonic time."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -40,6 +47,9 @@ class Item(Protocol):
 
     def close(self, *, reset: bool) -> None:
         """Close all its sockets, with RST if `reset`."""
+
+    def outcome(self) -> Outcome:
+        """How it has ended."""
 
 
 class Startable(Item, Protocol):
@@ -69,6 +79,7 @@ class Core:
 
     def __init__(self, settings: Settings, *, pipes: Pipes | None = None) -> None:
         self.settings = settings
+        self.tap = Tap()
         self.counters = Counters()
         self.poller = Poller()
         self.wheel: Wheel[Item] = Wheel(now=monotonic())
@@ -80,11 +91,12 @@ class Core:
         self.limit = _connection_limit(settings.max_connections, descriptors=descriptors)
         self.clients = Clients(most_each=settings.max_connections_per_client or share_of_one_client(self.limit))
         self.listeners: list[Accepting] = []
-        self.alive: dict[Item, tuple[str, int]] = {}
-        """Address and port of the client of each item."""
+        self.alive: dict[Item, Admitted] = {}
         self.paused = False
         """No listener is watched."""
         self.draining = False
+        self.stopped = False
+        """What is closed now is closed because the relay ends."""
         self.empty = trio.Event()
         """Set when the last connection has ended while draining."""
         self._shortage = Shortage()
@@ -98,11 +110,13 @@ class Core:
         self.limit = min(possible, settings.max_connections or possible)
         self.clients.most_each = settings.max_connections_per_client or share_of_one_client(self.limit)
 
-    def admit(self, host: str, port: int, *, limited: bool = True) -> bool:
+    def admit(self, host: str, port: int, *, route: Endpoint, limited: bool = True) -> bool:
         """Whether the client may have another connection; a refusal is logged."""
         if self.clients.enter(host, port, limited=limited):
             return True
         self.counters.refused += 1
+        if self.tap.listening:
+            self._show((host, port, route, monotonic()), Outcome(Ending.LIMIT))
         if self._crowd_log.is_due(now=monotonic()):
             log.warning("client refused, it has too many connections", client=host, most=self.clients.most_each)
         return False
@@ -113,11 +127,11 @@ class Core:
         if self._header_log.is_due(now=monotonic()):
             log.warning("client refused, it sent a PROXY header of its own", client=host)
 
-    def begin(self, item: Startable, *, source: tuple[str, int]) -> None:
+    def begin(self, item: Startable, *, source: tuple[str, int], route: Endpoint) -> None:
         """Start an admitted client."""
         self.counters.connections += 1
         self.counters.active += 1
-        self.alive[item] = source
+        self.alive[item] = (*source, route, monotonic())
         # The same as contain(), without the cost of its call.
         try:
             item.start()
@@ -136,11 +150,20 @@ class Core:
     def forget(self, ended: Item) -> None:
         """An item has closed its sockets."""
         self.wheel.cancel(ended)
-        source = self.alive.pop(ended)
+        admitted = self.alive.pop(ended)
         self.counters.active -= 1
         if self.draining and not self.alive:
             self.empty.set()
-        self.clients.leave(*source)
+        self.clients.leave(admitted[0], admitted[1])
+        if self.tap.listening:
+            self._show(admitted, ended.outcome())
+
+    def _show(self, admitted: Admitted, outcome: Outcome) -> None:
+        host, port, route, begun = admitted
+        if self.stopped:
+            outcome = outcome._replace(ending=Ending.STOPPED, cause="")
+        seconds = monotonic() - begun
+        self.tap.note(describe(outcome, client=host, port=port, route=str(route), ended=time.time(), seconds=seconds))
 
     def may_accept(self) -> bool:
         """Whether there is room for another client; if not, accepting pauses."""

@@ -17,10 +17,11 @@ from proxy.backends.backend import OWN_LISTENER, Address, Backend
 from proxy.backends.health import Cause, Failure, cause_of_connect
 from proxy.relay.connection import Connection
 from proxy.relay.core import Core
-from proxy.relay.first_payload import FirstPayload
+from proxy.relay.first_payload import CLIENT_LEFT, FirstPayload
 from proxy.relay.headerless import HeaderlessSocket
 from proxy.relay.loop_check import LoopCheck, Verdict
 from proxy.relay.side import End, Side, contain, reset_on_close
+from proxy.tap.ended import Ending
 from sidecar.loop.poller import BROKEN, READABLE, WRITABLE
 from sidecar.loop.timing_wheel import NOWHERE, TICK
 from sidecar.sockets.descriptors import EXHAUSTED
@@ -65,6 +66,7 @@ class Dialling(FirstPayload):
         if not self.read_payload() or (self.client_ended and not self.payload):
             # FIN without data may come from a half-closed client that wants to receive; but above all it is a probe of
             # a kubelet or a load balancer, every few seconds.
+            self.ended = CLIENT_LEFT
             self.close(reset=not self.client_ended)
         elif self.verdict is Verdict.LOOP:
             self._fail(OWN_LISTENER)
@@ -189,6 +191,7 @@ class Dialling(FirstPayload):
 
     def _connected(self, side: Side) -> None:
         if not self.read_payload():
+            self.ended = CLIENT_LEFT
             self.close(reset=True)
             return
         if self.verdict is Verdict.LOOP:
@@ -212,10 +215,12 @@ class Dialling(FirstPayload):
             self._drop_attempts()
         self._backend.note_connected(address)
         core.counters.octets_to_backend += len(self.payload)
+        backend.address = address.sockaddr[:2]
         if sent < len(self.header) + len(self.payload):
             backend.pending = (self.header + self.payload)[sent:]
             backend.room_watched = True
         client = Side(self, self.client)
+        client.moved = len(self.payload)
         connection = Connection(core, client, backend, nagle=self.is_short)
         core.replace(self, connection)
         if self.client_ended:
@@ -230,6 +235,7 @@ class Dialling(FirstPayload):
     def _fail(self, failure: Failure) -> None:
         self.core.counters.backend_errors[failure.cause] += 1
         self._backend.observe(failure)
+        self.ended = (Ending.NO_BACKEND, failure.cause)
         self.close(reset=True)
 
     def _drop_attempts(self) -> None:

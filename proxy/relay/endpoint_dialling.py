@@ -18,6 +18,7 @@ from proxy.relay.core import Core
 from proxy.relay.dialling import Dialling
 from proxy.relay.headerless import HeaderlessSocket
 from proxy.relay.side import Side
+from proxy.tap.ended import Ending, Outcome
 from sidecar.values.endpoints import Endpoint
 
 
@@ -51,7 +52,7 @@ def _header_of(protocol: ProxyProtocol, *, checksum: bool) -> EndpointHeader:
 class EndpointDialling(Dialling):
     """A client whose backend is being connected, and whose header depends on the endpoint."""
 
-    __slots__ = ("_destination", "_headers", "_refuses")
+    __slots__ = ("_destination", "_headers", "_refused", "_refuses")
 
     def __init__(
         self,
@@ -68,6 +69,12 @@ class EndpointDialling(Dialling):
         self._destination = destination
         self._refuses = False
         """Whether the endpoint that was chosen last gets no header of the client's own."""
+        self._refused = False
+        """Whether that is why the client was reset."""
+
+    def outcome(self) -> Outcome:
+        """See Dialling."""
+        return Outcome(Ending.HEADER) if self._refused else super().outcome()
 
     def read_payload(self) -> bool:
         """As of any client; False also for a header that the chosen endpoint must not get."""
@@ -100,5 +107,6 @@ class EndpointDialling(Dialling):
     def _is_refused(self) -> bool:
         if not self._refuses or beginning_of(self.payload) is not Beginning.HEADER:
             return False
+        self._refused = True
         self.core.note_header(self.source[0])
         return True

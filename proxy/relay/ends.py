@@ -14,7 +14,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from proxy.relay.copying import BytePath
+from proxy.relay.headerless import HeaderlessSocket
 from proxy.relay.side import NO_OWNER, End, Side
+from proxy.tap.ended import Ending, Outcome
 from sidecar.loop.timing_wheel import NOWHERE
 
 if TYPE_CHECKING:
@@ -28,6 +30,16 @@ answer."""
 LOOK_SECONDS: Final = 30.0
 """Between two checks whether the peers of a long-lived connection still exist."""
 
+Ended = tuple[Ending, str]
+"""How, and for a connection without a backend the cause. Made once: many connections are reset."""
+_CLOSED: Final[Ended] = (Ending.CLOSED, "")
+_CLIENT_RESET: Final[Ended] = (Ending.CLIENT_RESET, "")
+_BACKEND_RESET: Final[Ended] = (Ending.BACKEND_RESET, "")
+_IDLE: Final[Ended] = (Ending.IDLE, "")
+_HALF_CLOSED: Final[Ended] = (Ending.HALF_CLOSED, "")
+_PEER_LOST: Final[Ended] = (Ending.PEER_LOST, "")
+_FAILED: Final[Ended] = (Ending.FAILED, "")
+
 
 class Ends(BytePath):
     """Both directions of a connection, their ends and their timers; the subclass handles events."""
@@ -36,6 +48,7 @@ class Ends(BytePath):
         "born",
         "closed",
         "cut_at",
+        "ended",
         "kept_alive",
         "lingering",
         "slot",
@@ -50,6 +63,8 @@ class Ends(BytePath):
         self.slot = NOWHERE
         self.born = core.poller.turn
         self.closed = False
+        self.ended: Ended | None = None
+        """The first cause of the end; None if both sides finish."""
         self.kept_alive = False
         self.whole = True
         """Neither side has ended or is gone."""
@@ -69,6 +84,8 @@ class Ends(BytePath):
             return
         side.broken = True
         self.whole = False
+        if self.ended is None:
+            self.ended = _CLIENT_RESET if side is self.client else _BACKEND_RESET
         self.drop_pending(side)
         if side is self.client:
             self.cut_at = monotonic() + RESET_GRACE
@@ -127,6 +144,8 @@ class Ends(BytePath):
                 side.keep_alive()
         deadline = self._deadline()
         if now >= deadline or self.client.is_gone() or self.backend.is_gone():
+            if self.ended is None:
+                self.ended = _PEER_LOST if now < deadline else _HALF_CLOSED if self._has_end() else _IDLE
             # FIN would signal a complete stream.
             self.close(reset=True)
         else:
@@ -134,15 +153,26 @@ class Ends(BytePath):
 
     def _deadline(self) -> float:
         settings = self.core.settings
-        ends = self.client.end or self.backend.end or self.client.broken or self.backend.broken
-        quiet = self.active_at + (settings.half_close_timeout if ends else settings.idle_timeout)
+        quiet = self.active_at + (settings.half_close_timeout if self._has_end() else settings.idle_timeout)
         return min(quiet, self.cut_at) if self.cut_at else quiet
+
+    def _has_end(self) -> bool:
+        return bool(self.client.end or self.backend.end or self.client.broken or self.backend.broken)
+
+    def outcome(self) -> Outcome:
+        """How the connection has ended, and what it has moved."""
+        ending, cause = self.ended or _CLOSED
+        if isinstance(self.client.sock, HeaderlessSocket) and self.client.sock.refused:
+            ending = Ending.HEADER
+        return Outcome(ending, cause, self.backend.address, self.client.moved, self.backend.moved)
 
     def close(self, *, reset: bool) -> None:
         """Close both sides, with RST if `reset`. A second call does nothing."""
         if self.closed:
             return
         self.closed = True
+        if reset and self.ended is None:
+            self.ended = _FAILED
         core = self.core
         for side in (self.client, self.backend):
             if side.pending:

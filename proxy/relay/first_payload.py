@@ -10,8 +10,10 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Final
 
+from proxy.relay.headerless import HeaderlessSocket
 from proxy.relay.loop_check import FIRST_BYTES, Verdict, judge
 from proxy.relay.side import send_at_once
+from proxy.tap.ended import Ending, Outcome
 
 if TYPE_CHECKING:
     from proxy.relay.core import Core
@@ -19,11 +21,14 @@ if TYPE_CHECKING:
 _ONE_SEGMENT: Final = 512
 """Bytes that fit into one segment on every path (RFC 9293 section 3.7.1: 536 if the path is unknown)."""
 
+CLIENT_LEFT: Final = (Ending.CLIENT_LEFT, "")
+_FAILED: Final[tuple[Ending, str]] = (Ending.FAILED, "")
+
 
 class FirstPayload:
     """A client that waits for its backend."""
 
-    __slots__ = ("client", "client_ended", "core", "header", "payload", "source", "verdict")
+    __slots__ = ("client", "client_ended", "core", "ended", "header", "payload", "source", "verdict")
 
     def __init__(self, core: Core, client: socket.SocketType, header: bytes, *, source: tuple[str, int]) -> None:
         self.core = core
@@ -35,6 +40,14 @@ class FirstPayload:
         self.verdict = Verdict.UNDECIDED
         self.client_ended = False
         """The client has sent FIN."""
+        self.ended = _FAILED
+        """How, and for a client without a backend the cause; the last one counts."""
+
+    def outcome(self) -> Outcome:
+        """How the client has ended without a backend."""
+        if isinstance(self.client, HeaderlessSocket) and self.client.refused:
+            return Outcome(Ending.HEADER)
+        return Outcome(*self.ended)
 
     def read_payload(self) -> bool:
         """Read what the client has sent, unless that is done; False if the client is gone."""

@@ -21,25 +21,27 @@ _STREAM: Final = int(socket.SOCK_STREAM)
 class HeaderlessSocket(socket.SocketType):
     """A stream socket that is reset when its peer begins with a PROXY header."""
 
+    refused = False
+    """Whether that has happened."""
+
     def __init__(self, family: int, descriptor: int, *, on_header: Callable[[], None], begun: bytes = b"") -> None:
         """Takes over the descriptor; `on_header` is called at most once. `begun`: what was read before."""
         super().__init__(family, _STREAM, 0, descriptor)
         self._begun: bytes | None = begun
         """The first octets; None if they are no header."""
-        self._refused = False
         self._on_header = on_header
 
     def recv_into(self, buffer: bytearray, nbytes: int = 0, flags: int = 0) -> int:  # type: ignore[override]
         """As of any socket. Raises ConnectionResetError if this is the beginning of a header, and ever after."""
         if self._begun is None:
             return super().recv_into(buffer, nbytes, flags)
-        if self._refused:
+        if self.refused:
             raise ConnectionResetError
         count = super().recv_into(buffer, nbytes, flags)
         begun = self._begun + buffer[: min(count, LONGEST_BEGINNING)]
         beginning = beginning_of(begun)
         if beginning is Beginning.HEADER:
-            self._refused = True
+            self.refused = True
             self._on_header()
             raise ConnectionResetError
         self._begun = None if beginning is Beginning.NO_HEADER else begun

@@ -156,7 +156,7 @@ class Listener:
             client.close()
             return
         host, port = source[0], source[1]
-        if not self._core.admit(host, port, limited=self._limited):
+        if not self._core.admit(host, port, route=self.endpoint, limited=self._limited):
             reset_on_close(client)
             client.close()
             return
@@ -169,7 +169,7 @@ class Listener:
             dialling = EndpointDialling(
                 self._core, self.backend, client, self._endpoint_headers, source=source, destination=destination
             )
-        self._core.begin(dialling, source=source)
+        self._core.begin(dialling, source=source, route=self.endpoint)
 
     def _destination_of(self, client: socket.SocketType) -> Endpoint:
         if self._redirected:

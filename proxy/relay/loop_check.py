@@ -16,6 +16,7 @@ from proxy.header.addresses import BadHeader
 from proxy.header.protocol import parse_header
 from proxy.header.v1 import MAXIMUM_V1
 from proxy.header.v2 import SIGNATURE_V2
+from proxy.tap.ended import Ending
 from sidecar.loop.poller import BROKEN, READABLE
 from sidecar.values.endpoints import Endpoint
 
@@ -124,6 +125,7 @@ class LoopCheck:
         except BlockingIOError:
             return False
         except OSError:
+            self._connection.ended = (Ending.CLIENT_RESET, "")
             self._connection.close(reset=True)
             return True
         host, port = self._source
@@ -133,6 +135,7 @@ class LoopCheck:
         elif verdict is Verdict.LOOP:
             self._core.counters.backend_errors[OWN_LISTENER.cause] += 1
             self._backend.observe(OWN_LISTENER)
+            self._connection.ended = (Ending.NO_BACKEND, OWN_LISTENER.cause)
             self._connection.close(reset=True)
         return verdict is Verdict.LOOP
 

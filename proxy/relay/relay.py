@@ -161,6 +161,7 @@ class Relay:
         alive = list(self.core.alive)
         if alive:
             log.warning("connections reset", connections=len(alive))
+        self.core.stopped = True
         for item in alive:
             item.close(reset=True)
         self._close_listeners()

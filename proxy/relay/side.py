@@ -94,12 +94,14 @@ class Side:
     """One socket."""
 
     __slots__ = (
+        "address",
         "broken",
         "bulk",
         "end",
         "ending",
         "fd",
         "finished",
+        "moved",
         "owner",
         "peer",
         "pending",
@@ -110,6 +112,8 @@ class Side:
         "urgent",
     )
 
+    address: tuple[str, int]
+    """Where a backend was dialled; a client has none."""
     peer: Side
 
     def __init__(self, owner: Owner, sock: socket.SocketType) -> None:
@@ -137,6 +141,8 @@ class Side:
         """The relay has sent FIN to this side."""
         self.broken = False
         """This side has sent RST, and accepts no more data."""
+        self.moved = 0
+        """Bytes of payload that were read from this side."""
 
     def handle(self, events: int) -> None:
         """Handle an epoll event mask."""
