@@ -28,6 +28,7 @@ from docs.clients import format_clients, format_clients_without_coredns
 from docs.metrics import format_metrics
 from docs.played import format_absent, format_combinations, format_programs
 from proxy.cli import main as proxy
+from sidecar.cli.program_commands import ProgramWithCommands
 from wholeip.cli import main as wholeip
 
 ROOT: Final = Path(__file__).parent.parent
@@ -77,7 +78,9 @@ def _format_command(path: str, command: click.Command, context: click.Context) -
 
 
 def below(command: click.Command, context: click.Context) -> Mapping[str, click.Command]:
-    """The visible subcommands of a group by name, lazily loaded ones included."""
+    """The visible subcommands of a group or program by name, lazily loaded ones included."""
+    if isinstance(command, ProgramWithCommands):
+        return command.commands
     if not isinstance(command, click.Group):
         return {}
     found = {name: command.get_command(context, name) for name in sorted(command.list_commands(context))}

@@ -36,7 +36,9 @@ from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.workers.numbers import PoolNumbers
 from proxy.admin.metrics import RelayCollector, RouteCollector, RouteCountCollector, RouteCounts
 from proxy.relay.counters import Counters
+from proxy.serve.access_log import AccessLog
 from proxy.serve.fleet import Fleet
+from proxy.tap.tap import Tap
 from sidecar.kubernetes.follower_status import FollowerStatus
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.status import AgentStatus
@@ -74,6 +76,7 @@ async def _collected() -> Mapping[str, list[Metric]]:
             RouteCollector(list),
             RouteCountCollector(RouteCounts),
             Fleet([]),
+            AccessLog(Tap(), 1),
         ],
         "`wholeip run`": [AgentCollector(AgentStatus())],
     }

@@ -26,17 +26,18 @@ from proxy.routes import (
 )
 from proxy.settings import RouteServices, Settings
 from sidecar.cli.completion import completion_option
+from sidecar.cli.lazy_commands import LazyCommands
 from sidecar.cli.options import (
     BadUsage,
     CheckedType,
     Endpoint,
-    Program,
     Seconds,
     admin_option,
     kubeconfig_options,
     log_options,
     run_program,
 )
+from sidecar.cli.program_commands import ProgramWithCommands
 
 _EPILOG = """\b
 Examples:
@@ -45,6 +46,7 @@ Examples:
   proxy --route 8443=service:ingress-nginx/ingress-nginx-controller:https
   proxy --route 8443=192.0.2.10:443 --route 2222=git.example.org:22,proxy-protocol=none
   proxy --routes-from services --routes-namespace switchback
+  proxy tap --help                             connections of a running relay, as they end
 """
 
 _AnyPositive = click.IntRange(1)
@@ -57,7 +59,12 @@ def _require_routes(ctx: click.Context, param: click.Parameter, value: Sequence[
     return value
 
 
-@click.command(cls=Program, epilog=_EPILOG, context_settings={"auto_envvar_prefix": "PROXY"})
+@click.command(
+    cls=ProgramWithCommands,
+    commands=LazyCommands({"tap": "proxy.admin.tap_command:tap"}),
+    epilog=_EPILOG,
+    context_settings={"auto_envvar_prefix": "PROXY"},
+)
 @completion_option("proxy")
 @click.version_option(package_name="switchback", prog_name="proxy", allow_from_autoenv=False)
 @click.option(
@@ -147,6 +154,18 @@ def _require_routes(ctx: click.Context, param: click.Parameter, value: Sequence[
 )
 @click.option("--drain", type=Seconds(0), default=30.0, help="Seconds for open connections to finish after SIGTERM.")
 @admin_option("127.0.0.1:8082")
+@click.option(
+    "--tap",
+    type=click.Choice(["on", "off"]),
+    default="on",
+    help="Whether the admin port shows each connection as it ends, with its client, to `proxy tap`.",
+)
+@click.option(
+    "--access-log",
+    is_flag=True,
+    help="Write one JSON line to stdout for each connection that has ended. Lines are lost, and counted, while nothing "
+    "reads stdout.",
+)
 @log_options
 def main(
     *,
@@ -157,6 +176,7 @@ def main(
     ready_when: Sequence[Quorum | Listening],
     workers: int,
     drain: float,
+    tap: str,
     admin: Endpoint | None,
     admin_host: tuple[str, ...],
     log_format: str | None,
@@ -186,6 +206,7 @@ def main(
         ready_when=tuple(ready_when),
         proxy_protocol=protocol,
         advertise=stated,
+        tap=tap == "on",
         **values,
     )
     if settings.crc32c and services is None and ProxyProtocol.V2 not in map(settings.protocol_of, settings.routes):

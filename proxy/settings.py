@@ -57,6 +57,10 @@ class Settings:
     kubeconfig: str | None = None
     """For Services, as routes and as backends; None: KUBECONFIG, the pod's own account, ~/.kube/config."""
     context: str | None = None
+    tap: bool = True
+    """Whether the admin port shows connections as they end."""
+    access_log: bool = False
+    """Whether stdout gets a line for each connection that has ended."""
 
     def protocol_of(self, route: Route) -> ProxyProtocol:
         """The header of a route's connections."""

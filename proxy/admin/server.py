@@ -26,12 +26,14 @@ from proxy.admin.page import (
 from proxy.admin.readiness import ReadinessLog, RouteProbe, SharedCheck, check_routes, known_failure
 from proxy.admin.route_lines import format_lines
 from proxy.admin.route_readiness import RouteState, judge_routes
+from proxy.admin.tap_route import tap_route
 from proxy.backends.health import Failure
 from proxy.header.addresses import LOCAL
 from proxy.header.protocol import formatter
 from proxy.relay.counters import Counters
 from proxy.route_services.ports import LiveRoute
 from proxy.settings import Settings
+from proxy.tap.tap import Tap
 from sidecar.admin.page.history import History
 from sidecar.admin.page.live import live_route
 from sidecar.admin.port import AdminPort
@@ -53,6 +55,8 @@ class View:
     counters: Counters
     limit: Callable[[], int]
     """The connection limit."""
+    tap: Tap
+    """Where connections are noted as they end."""
     fault: Callable[[], str | None] = lambda: None
     """Why the relay is not ready, apart from its routes."""
     collectors: Sequence[Collector] = ()
@@ -105,7 +109,10 @@ async def serve_relay_admin(
         *view.collectors,
         readiness=readiness,
         page=lambda: render_page(look()),
-        routes=live_route(history, lambda: relay_facts(look())),
+        routes={
+            **live_route(history, lambda: relay_facts(look())),
+            **tap_route(view.tap if view.settings.tap else None),
+        },
         samples=(history, lambda: read_counters(view.counters)),
         task_status=task_status,
     )

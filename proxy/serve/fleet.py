@@ -18,9 +18,16 @@ from prometheus_client.registry import Collector
 
 from proxy.relay.counters import Counters
 from proxy.serve.silence import Silence
-from proxy.serve.worker_process import kill_when_hung, pass_on_stop, read_reports, worker_process
-from proxy.serve.worker_reports import Report, add_up, backoff, keep_totals
+from proxy.serve.worker_process import (
+    kill_when_hung,
+    pass_on_listening,
+    pass_on_stop,
+    read_reports,
+    worker_process,
+)
+from proxy.serve.worker_reports import EndedBatch, Report, add_up, backoff, keep_totals
 from proxy.serve.worker_settings import WorkerSettings
+from proxy.tap.tap import Tap
 from sidecar.values.errors import StartError
 
 LONG_LIFE: Final = 10.0
@@ -37,10 +44,15 @@ class Fleet(Collector):
         self,
         workers: Sequence[WorkerSettings],
         *,
+        tap: Tap | None = None,
         on_failures: Callable[[str, Mapping[int, str]], None] = lambda _who, _failures: None,
     ) -> None:
-        """`on_failures` gets the ports that a worker cannot open, with each of its reports, and none at its end."""
+        """`tap` gets the connections of all workers while it has a listener.
+
+        `on_failures` gets the ports that a worker cannot open, with each of its reports, and none at its end.
+        """
         self.workers = workers
+        self._tap = tap or Tap()
         self._on_failures = on_failures
         self.counters = Counters()
         """The sums of all workers, ended ones included."""
@@ -116,10 +128,13 @@ class Fleet(Collector):
         silence = self._silences[worker.number] = Silence()
         async with worker_process(worker) as (process, stream), trio.open_nursery() as nursery:
             nursery.start_soon(pass_on_stop, stopping, process)
+            nursery.start_soon(pass_on_listening, self._tap, stream)
             nursery.start_soon(functools.partial(kill_when_hung, process, silence, number=worker.number))
             try:
                 # Until its end, because its last report has its last counts.
-                await read_reports(stream, functools.partial(self._take, worker.number, started))
+                await read_reports(
+                    stream, functools.partial(self._take, worker.number, started), take_ended=self._take_ended
+                )
             finally:
                 self._forget(worker.number)
             status = await process.wait()
@@ -132,6 +147,11 @@ class Fleet(Collector):
         self._on_failures(_name_of(number), report.failures)
         self._add_up()
         started.set()
+
+    def _take_ended(self, batch: EndedBatch) -> None:
+        for event in batch.events:
+            self._tap.note(event)
+        self._tap.note_dropped(batch.dropped)
 
     def _forget(self, number: int) -> None:
         del self._silences[number]

@@ -9,14 +9,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 import gc
+from collections.abc import Sequence
 
 import structlog
 import trio
+from prometheus_client.registry import Collector
 
 from proxy.admin.server import View, serve_relay_admin
 from proxy.relay.relay import Relay, open_listeners
 from proxy.route_services.ports import LiveRoute
 from proxy.route_services.starting import beside, make_followed_routes, reserve
+from proxy.serve.access_log import access_log
 from proxy.settings import Settings
 from sidecar.admin.port import AdminPort, open_admin_port
 from sidecar.cli.signals import run_until_signal
@@ -36,10 +39,12 @@ async def serve(settings: Settings, admin: Endpoint | None, admin_hosts: tuple[s
             listener.close()
         raise
     with port:
-        return await run_until_signal(functools.partial(_serve, relay, port), grace=drain)
+        # Around the relay: the lines of its last connections are written too.
+        async with access_log(relay.core.tap, on=settings.access_log) as collectors:
+            return await run_until_signal(functools.partial(_serve, relay, port, collectors), grace=drain)
 
 
-async def _serve(relay: Relay, port: AdminPort, stopping: trio.Event) -> None:
+async def _serve(relay: Relay, port: AdminPort, collectors: Sequence[Collector], stopping: trio.Event) -> None:
     settings = relay.core.settings
     endpoints = [listener.endpoint for listener in relay.listeners]
     services = reserve(settings.route_services, endpoints, port.endpoint)
@@ -49,6 +54,8 @@ async def _serve(relay: Relay, port: AdminPort, stopping: trio.Event) -> None:
         fixed_routes(relay),
         counters=relay.core.counters,
         limit=lambda: relay.core.limit,
+        tap=relay.core.tap,
+        collectors=collectors,
         table=None if routes is None else routes.table,
     )
     async with trio.open_nursery() as nursery:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 import structlog
 import trio
+from prometheus_client.registry import Collector
 
 from proxy.admin.server import View, serve_relay_admin
 from proxy.backends.backend import Backend
@@ -21,12 +22,14 @@ from proxy.backends.discovery import follow_backends
 from proxy.route_services.ports import LiveRoute
 from proxy.route_services.starting import beside, make_followed_routes, reserve
 from proxy.routes import ROUTE_FLAG
+from proxy.serve.access_log import access_log
 from proxy.serve.claimed_ports import ClaimedPorts
 from proxy.serve.fleet import Fleet
 from proxy.serve.program import log_routes
 from proxy.serve.worker_reports import share_of
 from proxy.serve.worker_settings import WorkerSettings
 from proxy.settings import Settings
+from proxy.tap.tap import Tap
 from sidecar.admin.port import AdminPort, open_admin_port
 from sidecar.cli.signals import run_until_signal
 from sidecar.sockets.listeners import bound_endpoint, claim_tcp
@@ -58,24 +61,34 @@ async def supervise(
         each = dataclasses.replace(settings, max_connections=share_of(settings.max_connections, workers=workers))
         starting = [WorkerSettings(number, each, drain, log_format, log_level) for number in range(1, workers + 1)]
         claims = stack.enter_context(ClaimedPorts())
-        serve = functools.partial(_supervise, starting, settings, port, claims)
-        return await run_until_signal(serve, grace=drain)
+        tap = Tap()
+        async with access_log(tap, on=settings.access_log) as collectors:
+            serve = functools.partial(_supervise, starting, settings, port, claims, tap, collectors)
+            return await run_until_signal(serve, grace=drain)
 
 
 async def _supervise(
-    workers: Sequence[WorkerSettings], settings: Settings, port: AdminPort, claims: ClaimedPorts, stopping: trio.Event
+    workers: Sequence[WorkerSettings],
+    settings: Settings,
+    port: AdminPort,
+    claims: ClaimedPorts,
+    tap: Tap,
+    collectors: Sequence[Collector],
+    stopping: trio.Event,
 ) -> None:
     endpoints = [route.listen for route in settings.routes]
     backends = {route.backend: Backend(route.backend, listeners=endpoints) for route in settings.routes}
     routes = make_followed_routes(settings.route_services, claims, beside(endpoints, backends.values()))
-    fleet = Fleet(workers) if routes is None else Fleet(workers, on_failures=routes.table.note_elsewhere)
+    note_elsewhere = _ignore if routes is None else routes.table.note_elsewhere
+    fleet = Fleet(workers, tap=tap, on_failures=note_elsewhere)
     view = View(
         settings,
         [LiveRoute(route, backends[route.backend]) for route in settings.routes],
         counters=fleet.counters,
         limit=lambda: fleet.limit,
         fault=fleet.fault,
-        collectors=[fleet],
+        tap=tap,
+        collectors=[fleet, *collectors],
         table=None if routes is None else routes.table,
     )
     async with trio.open_nursery() as nursery:
@@ -89,3 +102,7 @@ async def _supervise(
             log_routes(view)
             log.info("limits", connections=fleet.limit, workers=len(fleet.workers))
         nursery.cancel_scope.cancel()
+
+
+def _ignore(_who: str, _failures: Mapping[int, str]) -> None:
+    """Without routes from Services no worker opens ports."""

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
-import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -23,7 +21,8 @@ import trio
 from proxy.relay.relay import Relay, open_listeners
 from proxy.route_services.starting import beside, make_followed_routes
 from proxy.serve.program import freeze_loaded_objects
-from proxy.serve.worker_reports import Report, format_report
+from proxy.serve.worker_channel import WorkerChannel
+from proxy.serve.worker_reports import Report
 from proxy.serve.worker_settings import WorkerSettings, receive_worker_settings
 from sidecar.cli.logs import configure_logging
 from sidecar.cli.program import run_program
@@ -51,12 +50,16 @@ async def _run(settings: WorkerSettings, channel: socket.socket) -> int:
     relay = Relay(settings.relay, open_listeners(settings.relay, shared=True), shared=True)
     channel.setblocking(False)
     async with trio.SocketStream(trio.socket.from_stdlib_socket(channel)) as stream:
-        return await run_until_signal(functools.partial(_work, relay, stream), grace=settings.drain)
+        channel_of_worker = WorkerChannel(stream, relay.core.tap)
+        status = await run_until_signal(functools.partial(_work, relay, channel_of_worker), grace=settings.drain)
+        await channel_of_worker.finish()
+        return status
 
 
-async def _work(relay: Relay, stream: trio.SocketStream, stopping: trio.Event) -> None:
+async def _work(relay: Relay, channel: WorkerChannel, stopping: trio.Event) -> None:
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_end_with_supervisor, stream)
+        nursery.start_soon(channel.follow_supervisor)
+        nursery.start_soon(channel.pass_on_ended)
         serving = functools.partial(relay.serve, stopping=stopping)
         ended = trio.Event()
 
@@ -73,32 +76,18 @@ async def _work(relay: Relay, stream: trio.SocketStream, stopping: trio.Event) -
             await nursery.start(routes.run, relay.core.settings, stopping)
         freeze_loaded_objects()
         while not ended.is_set():
-            await _report(relay, routes, stream)
+            await channel.report(_report(relay, routes))
             with trio.move_on_after(REPORT_SECONDS):
                 await ended.wait()
-        await _report(relay, routes, stream)
+        await channel.report(_report(relay, routes))
         nursery.cancel_scope.cancel()
 
 
-async def _report(relay: Relay, routes: FollowedRoutes | None, stream: trio.SocketStream) -> None:
+def _report(relay: Relay, routes: FollowedRoutes | None) -> Report:
     report = Report(relay.core.limit, relay.core.counters)
     if routes is not None:
         report = dataclasses.replace(report, waits=routes.table.waits(), failures=dict(routes.table.failures))
-    try:
-        await stream.send_all(format_report(report))
-    except trio.BrokenResourceError:
-        # The supervisor is gone; _end_with_supervisor notices it too.
-        await trio.lowlevel.checkpoint()
-
-
-async def _end_with_supervisor(stream: trio.SocketStream) -> None:
-    """Send SIGTERM to this process when the supervisor is gone; after the settings it sends nothing but the end."""
-    try:
-        while await stream.receive_some(1):
-            pass
-    except trio.BrokenResourceError:
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    return report
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ import structlog
 import trio
 
 from proxy.serve.silence import LOOK_SECONDS, Activity, Silence, parse_activity
-from proxy.serve.worker_reports import Report, parse_report
+from proxy.serve.worker_reports import IGNORE, LISTEN, EndedBatch, Report, parse_line
 from proxy.serve.worker_settings import WorkerSettings, format_worker_settings
+from proxy.tap.tap import Tap
 
 _EXIT_SECONDS: Final = 5.0
 """Seconds for workers to reset their remaining connections after the grace; then they are killed."""
@@ -61,14 +62,32 @@ async def pass_on_stop(stopping: trio.Event, process: trio.Process) -> None:
     process.terminate()
 
 
-async def read_reports(stream: trio.SocketStream, take: Callable[[Report], None]) -> None:
-    """Read the reports of a worker until its end."""
+async def pass_on_listening(tap: Tap, stream: trio.SocketStream) -> None:
+    """Have a worker send the connections that end while the tap has a listener."""
+    with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+        while True:
+            changed = tap.changed
+            await stream.send_all(LISTEN if tap.listening else IGNORE)
+            await changed.wait()
+
+
+async def read_reports(
+    stream: trio.SocketStream,
+    take: Callable[[Report], None],
+    *,
+    take_ended: Callable[[EndedBatch], None] = lambda _: None,
+) -> None:
+    """Read the reports of a worker, and its ended connections, until its end."""
     received = b""
     with contextlib.suppress(trio.BrokenResourceError):
         while more := await stream.receive_some():
             *lines, received = (received + more).split(b"\n")
             for line in lines:
-                take(parse_report(line))
+                parsed = parse_line(line)
+                if isinstance(parsed, Report):
+                    take(parsed)
+                else:
+                    take_ended(parsed)
 
 
 async def kill_when_hung(process: trio.Process, silence: Silence, *, number: int) -> None:

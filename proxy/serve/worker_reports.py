@@ -1,4 +1,4 @@
-"""The reports of workers to their supervisor, and their sums.
+"""The reports of workers to their supervisor, and their sums; and the connections that ended, while someone listens.
 
 The law: pure. A worker reports totals since its start, so a lost report costs nothing. The totals of an ended worker
 stay in the sums, because a counter never decreases.
@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from proxy.relay.counters import Counters
+from proxy.tap.ended import Ended
 
 LONGEST_BACKOFF: Final = 5.0
 """Seconds, at most, between the end of a short-lived worker and its restart."""
@@ -29,6 +30,30 @@ class Report:
     """Why the worker does not know its routes yet."""
     failures: dict[int, str] = field(default_factory=dict)
     """The ports that the worker could not open, and why."""
+
+
+class EndedBatch(msgspec.Struct, frozen=True, array_like=True):
+    """Connections of a worker that have ended."""
+
+    dropped: int
+    """How many more have ended than the worker had room for."""
+    events: list[Ended]
+
+
+LISTEN: Final = b"+"
+"""What the supervisor sends to a worker, after the settings: send the connections that end."""
+IGNORE: Final = b"-"
+"""No longer send them."""
+
+
+def format_ended(events: list[Ended], dropped: int) -> bytes:
+    """A batch as one line of JSON; an array, in contrast to a report."""
+    return msgspec.json.encode(EndedBatch(dropped, events)) + b"\n"
+
+
+def parse_line(line: bytes) -> Report | EndedBatch:
+    """Read a line of format_report or format_ended. Raises ValueError."""
+    return msgspec.json.decode(line, type=EndedBatch) if line.startswith(b"[") else parse_report(line)
 
 
 def format_report(report: Report) -> bytes:

@@ -6,6 +6,7 @@ one of Ending. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -110,6 +111,12 @@ def format_address(host: str, port: int) -> str:
 def format_json(event: Ended | Dropped) -> bytes:
     """One line of NDJSON, with its end."""
     return _ENCODER.encode(event) + b"\n"
+
+
+def format_batch(events: Iterable[Ended], dropped: int) -> bytes:
+    """Lines of NDJSON, with a note about the connections that were dropped before the last of these."""
+    note = format_json(Dropped(dropped)) if dropped else b""
+    return note + b"".join(map(format_json, events))
 
 
 def parse_json(line: bytes) -> Ended | Dropped:

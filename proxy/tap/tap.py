@@ -22,9 +22,9 @@ CHUNK: Final = 64
 
 
 class Subscription:
-    """One listener's queue; close it in the end."""
+    """One listener's queue; close it in the end. It may be opened again."""
 
-    def __init__(self, tap: Tap, wanted: TapFilter, on_drop: Callable[[], None]) -> None:
+    def __init__(self, tap: Tap, wanted: TapFilter, on_drop: Callable[[int], None]) -> None:
         self._tap = tap
         self._wanted = wanted
         self._on_drop = on_drop
@@ -47,7 +47,12 @@ class Subscription:
         if count:
             self._dropped += count
             self._arrived.set()
-            self._on_drop()
+            self._on_drop(count)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return not (self._queue or self._dropped)
 
     async def receive(self) -> tuple[list[Ended], int]:
         """The next connections, CHUNK at most, and how many were dropped before the last of them.
@@ -55,7 +60,7 @@ class Subscription:
         A cancelled call has taken nothing.
         """
         await trio.lowlevel.checkpoint()
-        while not (self._queue or self._dropped):
+        while self.is_empty:
             self._arrived = trio.Event()
             await self._arrived.wait()
         return self.take()
@@ -64,6 +69,10 @@ class Subscription:
         """The same, without waiting."""
         dropped, self._dropped = self._dropped, 0
         return [self._queue.popleft() for _ in range(min(CHUNK, len(self._queue)))], dropped
+
+    def open(self) -> None:
+        """Listen."""
+        self._tap.add(self)
 
     def close(self) -> None:
         """No longer listen; what was noted before can still be taken."""
@@ -80,12 +89,19 @@ class Tap:
         """Set, and replaced, when `listening` changes."""
         self._subscriptions: list[Subscription] = []
 
-    def subscribe(self, wanted: TapFilter | None = None, *, on_drop: Callable[[], None] = lambda: None) -> Subscription:
-        """A listener until it is closed; `on_drop` is called whenever a connection is lost."""
+    def subscribe(
+        self, wanted: TapFilter | None = None, *, on_drop: Callable[[int], None] = lambda _: None
+    ) -> Subscription:
+        """A listener until it is closed; `on_drop` is called with the number of lost connections."""
         subscription = Subscription(self, wanted or TapFilter(), on_drop)
-        self._subscriptions.append(subscription)
-        self._note_change()
+        subscription.open()
         return subscription
+
+    def add(self, subscription: Subscription) -> None:
+        """A listener was opened; a second call does nothing."""
+        if subscription not in self._subscriptions:
+            self._subscriptions.append(subscription)
+            self._note_change()
 
     def forget(self, subscription: Subscription) -> None:
         """A listener was closed; a second call does nothing."""
