@@ -33,6 +33,8 @@ class Site:
     """The port that knows the names of a forwarded zone, on loopback."""
     workers: int = 1
     """How many processes or threads answer."""
+    admin: int | None = None
+    """The port of its listener, on loopback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,10 @@ def setup_ours(site: Site) -> Setup:
     hosts = format_hosts(own if zone.forwarded else zone, wildcard=True)
     command = (site.program, "-m", "dnsproxy", "serve", "--listen", f"127.0.0.1:{site.port}", "--hosts-file", "hosts")
     # Without one it would read this computer's resolv.conf; the discard port answers nothing.
-    options = ("--upstream", f"127.0.0.1:{site.upstream or 9}", "--admin", "off")
+    options = ("--upstream", f"127.0.0.1:{site.upstream or 9}")
+    admin = ("--admin", f"127.0.0.1:{site.admin}" if site.admin else "off")
     workers = ("--workers", str(site.workers)) if site.workers > 1 else ()
-    return Setup((*command, *options, *workers), {"hosts": hosts}, {"PYTHONPATH": str(ROOT)})
+    return Setup((*command, *options, *admin, *workers), {"hosts": hosts}, {"PYTHONPATH": str(ROOT)})
 
 
 def setup_nsd(site: Site) -> Setup:

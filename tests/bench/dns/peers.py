@@ -39,6 +39,8 @@ class Peer:
     """What it answers for every name, where that is not the zone's address."""
     workers: int = 1
     """How many processes or threads answer; several of them have every processor, and share them with the load."""
+    watched: bool = False
+    """Whether a listener reads its queries."""
 
 
 PEERS: Final = (
@@ -50,6 +52,7 @@ PEERS: Final = (
     Peer(COREDNS_FILE, "coredns", configs.setup_coredns_file, {"wildcard"}),
     Peer(COREDNS_REWRITE, "coredns", configs.setup_coredns_rewrite, {"table"}, configs.REWRITE_ADDRESS),
     Peer(COREDNS_FORWARD, "coredns", configs.setup_coredns_forward, {"forward"}),
+    Peer(OURS, "python", configs.setup_ours, {"tap"}, watched=True),
     Peer(OURS, "python", configs.setup_ours, _TWO, workers=2),
     Peer(NSD, "nsd", configs.setup_nsd, _TWO, workers=2),
     Peer(UNBOUND, "unbound", configs.setup_unbound, _TWO, workers=2),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.bench.dns.disturbing import Disturbances, Disturbed
-from tests.bench.dns.goals import LATENCY_MS, SIZE, Goal, goal_for
+from tests.bench.dns.goals import BESIDE_TABLE, LATENCY_MS, Goal, goal_for
 from tests.bench.dns.peers import OURS
 from tests.bench.dns.samples import Sample, Summary, summarise_samples
 from tests.bench.kit.figures import Spread, format_spread, ratio, spread
@@ -96,9 +96,9 @@ def _compare(key: Key, summaries: dict[Key, Summary]) -> tuple[Goal | None, floa
     workload, server = key
     ours, other, goal = summaries.get((workload, OURS)), summaries.get(key), goal_for(workload, server)
     if server == OURS:
-        if workload != "100k":
+        if workload not in BESIDE_TABLE:
             return None, None, None
-        other, goal = summaries.get(("table", OURS)), SIZE
+        other, goal = summaries.get(("table", OURS)), BESIDE_TABLE[workload]
     if ours is None or other is None:
         return goal, None, None
     return goal, ratio(ours.qps, other.qps), ratio(ours.cpu_us, other.cpu_us)

@@ -6,7 +6,7 @@ with, and ended with the rig.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -26,11 +26,15 @@ from tests.bench.dns.workloads import (
 )
 from tests.bench.kit.cpus import Cpus
 from tests.bench.kit.faults import CannotServe
-from tests.bench.kit.loads import log_end
+from tests.bench.kit.loads import log_end, module_command
 from tests.bench.kit.rig import BaseRig, Server
+from tests.kit.launched import launched
+from tests.kit.polling import poll_until
 from tests.kit.ports import free_port
 
 _CHECKED: Final = 5
+_LISTENING: Final = 20.0
+"""Seconds until a listener sees a query."""
 
 
 class Rig(BaseRig):
@@ -95,15 +99,33 @@ class Rig(BaseRig):
             open_files=open_files,
         )
         self._check(peer, server, workload)
+        if site.admin is not None:
+            self._listen(site.admin, stack, lambda: self._check(peer, server, workload))
         return server
+
+    def _listen(self, admin: int, stack: ExitStack, ask: Callable[[], None]) -> None:
+        """Have a listener read the queries, where the load is made. Raises CannotServe if it sees none."""
+        log = self.make_folder("listener") / "log"
+        command = module_command("dnsproxy", "tap", "--admin", f"127.0.0.1:{admin}", "--output", "json")
+        stack.enter_context(launched(command, log=log, cpus=self.cpus.load))
+
+        def seen() -> bool:
+            ask()
+            return b'"qname"' in log.read_bytes()
+
+        try:
+            poll_until(seen, "its listener sees no query", seconds=_LISTENING)
+        except AssertionError as error:
+            raise CannotServe(f"{error}: {log.read_text()[-300:]}") from None
 
     def _make_site(self, peer: Peer, zone: Zone, upstream: int | None) -> Site:
         program = find_peer(peer)
         if program is None:
             raise CannotServe(f"{peer.program} is not installed")
+        admin = free_port() if peer.watched else None
         if zone.forwarded:
             upstream = self.server(UPSTREAM, BEHIND_FORWARD).port
-        return Site(program, self.make_folder(peer.label + zone.name), free_port(), zone, upstream, peer.workers)
+        return Site(program, self.make_folder(peer.label + zone.name), free_port(), zone, upstream, peer.workers, admin)
 
     def _cpus_for(self, peer: Peer) -> frozenset[int]:
         if peer.workers > 1:

@@ -60,6 +60,7 @@ WORKLOADS: Final = (
     Workload("case", "10k", "10,000 names, letters in random case", mixed_case=True),
     Workload("wildcard", "wildcard", "random labels below a wildcard, beside 10,000 names"),
     Workload("100k", "100k", "100,000 names"),
+    Workload("tap", "10k tap", "10,000 names, while one listener reads every query that it gets (dnsproxy tap)"),
     Workload("two", "10k two", "10,000 names, two workers each, on every processor: they share them with the load"),
     Workload("forward", "forward", "100,000 names that only the upstream has (NSD on loopback)"),
 )
@@ -70,7 +71,7 @@ BEHIND_FORWARD: Final = Workload("upstream", "upstream", "what the upstream of `
 def make_zone(name: str) -> Zone:
     """The zone of a workload by its name."""
     match name:
-        case "10k" | "10k two":
+        case "10k" | "10k tap" | "10k two":
             return Zone(name, _make_hosts(10_000))
         case "100k" | "upstream":
             return Zone(name, _make_hosts(100_000))
