@@ -15,11 +15,11 @@ from dnsproxy.tap_command.port import PortWatch
 from dnsproxy.tap_command.request import ServicePods, TapRequest
 from dnsproxy.tap_command.screen import Screen
 from dnsproxy.tap_command.service import ServiceWatch
-from dnsproxy.tap_command.tally import Tally
 from dnsproxy.tap_command.viewer import Viewer
 from sidecar.cli.logs import configure_logging
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
+from sidecar.values.tally import Tally
 
 
 async def watch_queries(request: TapRequest) -> int:
@@ -37,7 +37,7 @@ async def watch_queries(request: TapRequest) -> int:
                 nursery.cancel_scope.cancel()
     finally:
         screen.clear()
-    if source.unheard and not tally.shown:
+    if source.unheard and not tally.seen:
         raise StartError(source.unheard, status=ExitStatus.UNKNOWN)
     return tally.status
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from dnsproxy.tap.event import Dropped, TapEvent
 from dnsproxy.tap_command.screen import Screen
-from dnsproxy.tap_command.tally import Tally
+from sidecar.values.tally import Tally
 
 
 class Viewer:

@@ -23,9 +23,9 @@ from dnsproxy.tap_command import service
 from dnsproxy.tap_command.request import ServicePods
 from dnsproxy.tap_command.screen import Screen
 from dnsproxy.tap_command.service import ServiceWatch
-from dnsproxy.tap_command.tally import Tally
 from dnsproxy.tap_command.viewer import Viewer
 from sidecar.values.errors import StartError
+from sidecar.values.tally import Tally
 from tests.kit.faulty_api import CUT, SILENCE, Answer, Part, client_in_memory, failure, status_object
 from tests.kit.live_api import LiveApi
 
