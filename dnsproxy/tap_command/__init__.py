@@ -1,4 +1,4 @@
 """The command `dnsproxy tap`: the queries of one running server, or of all pods of a Service, while they end.
 
-Pure: merging.py, request.py, service_pods.py.
+Pure: merging.py, request.py.
 """

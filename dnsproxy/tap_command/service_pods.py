@@ -1,6 +1,7 @@
 """Which pods of a Service are listened to, from its EndpointSlices.
 
-The law: pure. A text from a slice becomes part of a path of the API only if it is the name of an object.
+The law: only values, no requests. A text from a slice becomes part of a path of the API only if it is the name of an
+object.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from dnsproxy.hostnames.rights import Annotations, Rights, parse_network
 from dnsproxy.serve import command
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.settings import IngressOptions
+from dnsproxy.tap.mode import TapMode
 from sidecar.values.endpoints import Endpoint
 
 UPSTREAM = ("--upstream", "192.0.2.53")
@@ -424,6 +425,20 @@ def test_variables_set_sockets_upstreams_and_limits(made: list[ServeSettings]) -
     tls = TlsEndpoint("192.0.2.53", 853, "dns.example.org")
     assert settings.forwarding == ForwardSettings((tls,), outstanding=7, per_client=3)
     assert settings.lameduck == 0
+
+
+@pytest.mark.parametrize("mode", TapMode)
+def test_the_tap_is_on_unless_the_flag_says_otherwise(made: list[ServeSettings], mode: TapMode) -> None:
+    assert invoke(*UPSTREAM).exit_code == 0
+    assert invoke(*UPSTREAM, "--tap", mode.value).exit_code == 0
+    assert invoke(*UPSTREAM, DNSPROXY_TAP=mode.value).exit_code == 0
+    assert [one.tap for one in made] == [TapMode.ON, mode, mode]
+
+
+def test_another_word_for_the_tap_is_bad_usage() -> None:
+    result = invoke(*UPSTREAM, "--tap", "yes")
+    assert result.exit_code == 2
+    assert "--tap: 'yes' is not one of 'on', 'off', 'recent'" in result.stderr
 
 
 def test_no_flag_can_be_set_by_what_kubernetes_injects() -> None:
