@@ -10,6 +10,9 @@ from docs.build import HERE
 from proxy.backends.hold_back import HOLD
 from proxy.relay.limits import routes_within
 from proxy.route_services.changes import FIRST_RETRY, LAST_RETRY
+from proxy.tap.ended import Ended, Ending
+from proxy.tap.tap import QUEUE
+from sidecar.admin.live_answers import MAXIMUM_LIVE
 from sidecar.kubernetes import route_services
 from sidecar.kubernetes.relay_routes import MOST_ROUTES, RouteService, find_relay_routes
 from sidecar.kubernetes.route_services import HEADERS, parse_endpoint_headers, parse_headers, parse_port_backends
@@ -58,3 +61,20 @@ def test_the_figures_of_the_guide_are_those_of_the_program() -> None:
     )
     assert f"at most {MOST_ROUTES:,} such routes" in PAGE
     assert routes_within(12_000) == MOST_ROUTES > routes_within(11_999)
+
+
+def test_every_key_of_a_connection_has_its_row() -> None:
+    part = PAGE.partition("| key | value |")[2].partition("\n\n")[0]
+    cells = " ".join(re.findall(r"^\| (`.*?) \| ", part, re.MULTILINE))
+    assert re.findall(r"`([a-z_]+)`", cells) == list(Ended.__struct_fields__)
+
+
+def test_every_end_of_a_connection_has_its_row() -> None:
+    part = PAGE.partition("| `end` | meaning |")[2].partition("\n\n")[0]
+    cells = " ".join(re.findall(r"^\| (`.*?) \| ", part, re.MULTILINE))
+    assert re.findall(r"`([a-z -]+)`", cells) == list(Ending)
+
+
+def test_the_bounds_of_the_tap_are_those_of_the_program() -> None:
+    assert f"Up to {QUEUE:,} connections wait" in PAGE
+    assert f"At most {MAXIMUM_LIVE} listeners" in PAGE
