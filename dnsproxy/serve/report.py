@@ -12,6 +12,7 @@ from typing import Final
 
 import trio
 
+from dnsproxy.admin.changes_route import changes_route
 from dnsproxy.admin.pages.overview import Overview, UpstreamState, WorkerFacts
 from dnsproxy.admin.pages.rates import CHARTS, read_counters
 from dnsproxy.admin.pages.routes import Pages, table_routes
@@ -21,6 +22,7 @@ from dnsproxy.admin.subjects_route import subjects_route
 from dnsproxy.admin.tap_route import TapRoute
 from dnsproxy.admin.zones_route import zones_route
 from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.table_changes import TableChanges
 from dnsproxy.serve.metrics import AnsweringServer, ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.upstream_watch import UpstreamWatch
@@ -58,6 +60,7 @@ class SelfReport:
         zones: ZoneReport | None = None,
         workers: PoolNumbers | None = None,
         tap: TapRoute | None = None,
+        changes: TableChanges | None = None,
     ) -> None:
         self.stopping = False
         """Whether the server is shutting down and not ready any more."""
@@ -71,6 +74,7 @@ class SelfReport:
         self._zones = zones or ZoneReport()
         self._workers = workers
         self._tap = tap
+        self._changes = changes
         self._history = History(CHARTS)
 
     async def serve(self, port: AdminPort) -> None:
@@ -106,6 +110,7 @@ class SelfReport:
                     **{path: show for one in counted for path, show in one.routes().items()},
                     **rewrites.routes(),
                     **(self._tap.routes() if self._tap else {}),
+                    **(changes_route(self._changes) if self._changes else {}),
                 },
                 samples=(self._history, self._read_counters),
             )

@@ -24,6 +24,7 @@ from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.public_suffixes import load_public_suffixes
+from dnsproxy.hostnames.table_changes import TableChanges
 from dnsproxy.replica.replica_registry import SOURCE as RPZ
 from dnsproxy.serve.answering import Answering
 from dnsproxy.serve.descriptor_shares import Shares
@@ -97,6 +98,8 @@ class Service:
             make_writer=self.answering.make_writer,
             settle=self.answering.settle,
         )
+        changes = TableChanges()
+        self.keeper.observers.append(changes)
         self.cluster: ClusterSources | None = None
         self.ownership: OwnershipWatch | None = None
         if settings.cluster:
@@ -121,6 +124,7 @@ class Service:
             upstreams=self.upstreams,
             workers=self.answering.workers,
             tap=self._tap,
+            changes=changes,
         )
         self._static = StaticHosts(settings, self.keeper, on_change=self._log_rejections)
         self._rejections = RejectionLog()

@@ -1,0 +1,98 @@
+"""The table's changes: bounded, one log line per swap, and only what differs."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.table_changes import MOST_CHANGES, Answer, TableChanges, What, difference
+from dnsproxy.hostnames.targets import Targets
+
+WEB = Origin("Ingress", "web", "shop")
+ONE = Answer(WEB, ("192.0.2.10",), None)
+
+
+class Played:
+    """A keeper whose changes are observed."""
+
+    def __init__(self) -> None:
+        self.changes = TableChanges(now=lambda: 7.0)
+        registry = Registry(targets=Targets(default=("192.0.2.10",)), guards=Guards())
+        self.keeper = TableKeeper(registry, ttl=5, publish=lambda _: None, sources=())
+        self.keeper.observers.append(self.changes)
+
+    async def set(self, *hostnames: str, addresses: tuple[str, ...] = ()) -> list[dict[str, object]]:
+        """Set the names of one object; returns the lines about changes."""
+        claims = [Claim(name, Reach.NAME, WEB, addresses) for name in hostnames]
+        self.keeper.registry.replace("Ingress", "shop/web", claims)
+        with capture_logs() as logs:
+            await self.keeper.swap()
+        return [dict(line) for line in logs if line["event"] == "table changed"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        pytest.param(None, None, None, id="never there"),
+        pytest.param(ONE, ONE, None, id="the same"),
+        pytest.param(None, ONE, "added", id="new"),
+        pytest.param(ONE, None, "removed", id="gone"),
+        pytest.param(ONE, Answer(WEB, ("192.0.2.11",), None), "changed", id="another address"),
+        pytest.param(ONE, Answer(WEB, ONE.addresses, "nginx"), "changed", id="another class"),
+        pytest.param(ONE, Answer(Origin("Ingress", "b", "shop"), ONE.addresses, None), "changed", id="another object"),
+    ],
+)
+def test_a_difference_is_named(before: Answer | None, after: Answer | None, what: What | None) -> None:
+    assert difference(before, after) == what
+
+
+async def test_a_swap_is_one_line_with_names_and_objects() -> None:
+    played = Played()
+    await played.set("a.example.org", "b.example.org")
+    (line,) = await played.set("b.example.org", "c.example.org")
+    assert (line["added"], line["changed"], line["removed"], line["more"]) == (1, 0, 1, 0)
+    assert sorted(line["names"]) == [  # type: ignore[call-overload]
+        "+ c.example.org (Ingress shop/web)",
+        "- a.example.org (Ingress shop/web)",
+    ]
+
+
+async def test_names_judged_again_without_a_difference_are_no_change() -> None:
+    played = Played()
+    await played.set("a.example.org")
+    assert await played.set("a.example.org") == []
+    played.keeper.retell()
+    assert await played.set("a.example.org") == []
+
+
+async def test_a_first_load_is_one_line_of_ten_names_and_500_changes() -> None:
+    played = Played()
+    (line,) = await played.set(*(f"a{number}.example.org" for number in range(2_000)))
+    assert (line["added"], len(line["names"]), line["more"]) == (2_000, 10, 1_990)  # type: ignore[arg-type]
+    assert len(played.changes.newest_first()) == MOST_CHANGES
+
+
+async def test_the_list_has_the_newest_first_with_the_answer_before_and_after() -> None:
+    played = Played()
+    await played.set("a.example.org")
+    await played.set("a.example.org", addresses=("192.0.2.99",))
+    await played.set()
+    newest = played.changes.newest_first()
+    assert [one.what for one in newest] == ["removed", "changed", "added"]
+    assert newest[0].after is None
+    assert newest[1].before is not None
+    assert newest[1].before.addresses == ("192.0.2.10",)
+    assert newest[1].time == 7.0
+
+
+async def test_a_change_keeps_a_bounded_number_of_addresses() -> None:
+    played = Played()
+    await played.set("a.example.org", addresses=tuple(f"192.0.2.{number}" for number in range(1, 100)))
+    (change,) = played.changes.newest_first()
+    assert change.after is not None
+    assert len(change.after.addresses) == 8
