@@ -16,7 +16,7 @@ import structlog
 
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Origin
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.verdict import Verdict
 
 MOST_CHANGES: Final = 500
@@ -36,6 +36,12 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     origin: Origin
     addresses: tuple[str, ...]
     class_name: str | None
+
+    def fits(self, host: Host, owner: Claim | None) -> bool:
+        """Whether it is the answer of this judged row."""
+        if owner is None or self.addresses != host.addresses:
+            return False
+        return self.origin == owner.origin and self.class_name == owner.ingress_class
 
 
 class TableChange(msgspec.Struct, frozen=True, gc=False):
@@ -92,7 +98,10 @@ class TableChanges:
     def judged(self, host: Host, verdict: Verdict) -> None:
         """See TableObserver."""
         answers = self._answers[host.reach]
-        before, after = answers.get(host.hostname), answer_of(host, verdict)
+        before = answers.get(host.hostname)
+        if before is not None and before.fits(host, verdict.owner):
+            return  # nearly every name when all are judged again: no value is made for it
+        after = answer_of(host, verdict)
         what = difference(before, after)
         if what is None:
             return
