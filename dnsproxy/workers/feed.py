@@ -37,7 +37,6 @@ class FeedWriter(TableWriter):
         self._zones: tuple[str, ...] = ()
         self._sent: tuple[tuple[str, ...], frozenset[str]] = (), frozenset()
         """The closed zones and the unready Services of the last version."""
-        self._last: HostTable | None = None
         send(Begin(ttl, never))
 
     def put(self, host: Host) -> None:

@@ -17,10 +17,11 @@ import trio
 
 from dnsproxy.answers.counters import Counters
 from dnsproxy.forward.upstream_report import UpstreamReport
+from dnsproxy.workers.inbox import receive
 from dnsproxy.workers.messages import FROM_WORKER, Ask, Beat, Drained, Hand, Notified, Shown, Watched
 from dnsproxy.workers.outbox import Outbox
 from dnsproxy.workers.restarts import MISSED
-from dnsproxy.workers.worker import BEAT, receive_with_descriptors
+from dnsproxy.workers.worker import BEAT
 
 
 class Handed(NamedTuple):
@@ -79,7 +80,7 @@ class Member:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.outbox.run)
                 nursery.start_soon(self._watch, on_hang)
-                async for message in receive_with_descriptors(self._socket, FROM_WORKER, descriptors):
+                async for message in receive(self._socket, FROM_WORKER, descriptors=descriptors):
                     match message:
                         case Beat():
                             self._note(message)

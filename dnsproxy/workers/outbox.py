@@ -1,7 +1,7 @@
-"""An outbox: frames for one process, sent in order by a task of their own, so that a slow reader holds up nobody.
+"""An outbox: frames for one process, sent in order by a task of their own, so that a slow reader delays no writer.
 
-The law: posting never waits. The queue is bounded by the life of its reader: one that reads nothing for seconds is
-killed (see pool.py), and its outbox goes with it.
+The law: posting never waits. The queue is bounded by the life of its reader: a worker that reads nothing for seconds is
+killed (see pool.py), and its outbox goes with it. Writers to the parent, which nothing kills, wait with send().
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _JOINED: Final = 1 << 16
 
 
 def _nothing() -> None:
-    """What follows a frame without descriptors."""
+    """For a frame whose writer does not wait for it."""
 
 
 class Outbox:
@@ -35,11 +35,17 @@ class Outbox:
         """Unset while something is queued for a reader that lives."""
 
     def post(self, octets: bytes, descriptors: Sequence[int] = (), *, sent: Callable[[], None] = _nothing) -> None:
-        """Queue a frame, with descriptors that are open until `sent` is called."""
+        """Queue a frame, with descriptors that are open until `sent` is called, when the frame has left."""
         self._queue.append((octets, descriptors, sent))
         self._posted.set()
         if self._sent.is_set() and not self._ended:
             self._sent = trio.Event()
+
+    async def send(self, octets: bytes, descriptors: Sequence[int] = ()) -> None:
+        """Queue a frame and wait until it has left. Does not return after the other end was closed."""
+        left = trio.Event()
+        self.post(octets, descriptors, sent=left.set)
+        await left.wait()
 
     async def run(self) -> None:
         """Send until the other end is closed, or until cancelled."""
@@ -63,16 +69,20 @@ class Outbox:
 
     async def _send_next(self) -> None:
         octets, descriptors, sent = self._queue.popleft()
-        rest = memoryview(octets)
+        after = [sent]
         if descriptors:
             # They go with the first octet.
             ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+            rest = memoryview(octets)
             rest = rest[await self._socket.sendmsg([rest], ancillary) :]
-            sent()
         else:
             joined = bytearray(octets)
             while self._queue and len(joined) < _JOINED and not self._queue[0][1]:
-                joined += self._queue.popleft()[0]
+                octets, _, sent = self._queue.popleft()
+                joined += octets
+                after.append(sent)
             rest = memoryview(joined)
         while rest:
             rest = rest[await self._socket.send(rest) :]
+        for each in after:
+            each()

@@ -19,6 +19,7 @@ from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.tap.filters import merge_filters
 from dnsproxy.workers.forwarding import pack_forwarding
+from dnsproxy.workers.inbox import receive
 from dnsproxy.workers.member import Member
 from dnsproxy.workers.messages import (
     FROM_SPAWNER,
@@ -40,7 +41,6 @@ from dnsproxy.workers.numbers import Place, PoolNumbers, SocketSet
 from dnsproxy.workers.outbox import Outbox
 from dnsproxy.workers.restarts import Pauses
 from dnsproxy.workers.spawner import SpawnerProcess
-from dnsproxy.workers.worker import receive
 from dnsproxy.workers.zone_desk import ZoneDesk
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus

@@ -6,16 +6,12 @@ version of the table is written in slices, and shown whole.
 
 from __future__ import annotations
 
-import array
 import gc
 import socket
-from collections import deque
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
-import msgspec
 import structlog
 import trio
 
@@ -24,6 +20,7 @@ from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.workers.feed import FeedReader
 from dnsproxy.workers.forwarding import unpack_forwarding
+from dnsproxy.workers.inbox import receive
 from dnsproxy.workers.messages import (
     FOR_WORKER,
     Beat,
@@ -31,7 +28,6 @@ from dnsproxy.workers.messages import (
     Drain,
     Drained,
     Forwarding,
-    Frames,
     FromWorker,
     Hand,
     HostRows,
@@ -43,17 +39,13 @@ from dnsproxy.workers.messages import (
     Zones,
     frame,
 )
+from dnsproxy.workers.outbox import Outbox
 from dnsproxy.workers.remote_zones import RemoteZones, make_answer_notify
 from dnsproxy.workers.watching import Watching
 from sidecar.loop.slices import in_slices
 
 BEAT: Final = 0.5
 """Seconds between two signs of life."""
-_CHUNK: Final = 1 << 14
-"""Octets received in one call: rows whose decoding takes a fraction of a slice."""
-_INT: Final = array.array("i").itemsize
-_ROOM: Final = socket.CMSG_SPACE(16 * _INT)
-M = TypeVar("M")
 
 
 def run_worker(
@@ -71,44 +63,11 @@ def run_worker(
     trio.run(_Worker(control, table).run, streams, datagrams)
 
 
-async def receive(sock: trio.socket.SocketType, decoder: msgspec.msgpack.Decoder[M]) -> AsyncIterator[M]:
-    """The messages on a stream socket until the other end is closed."""
-    frames = Frames()
-    while True:
-        try:
-            octets = await sock.recv(_CHUNK)
-        except ConnectionError:
-            return
-        if not octets:
-            return
-        for message in frames.feed(octets, decoder):
-            yield message
-
-
-async def receive_with_descriptors(
-    sock: trio.socket.SocketType, decoder: msgspec.msgpack.Decoder[M], descriptors: deque[int]
-) -> AsyncIterator[M]:
-    """The same, and the descriptors that come with messages, in their order."""
-    frames = Frames()
-    while True:
-        try:
-            octets, ancillary, _, _ = await sock.recvmsg(_CHUNK, _ROOM)
-        except ConnectionError:
-            return
-        for level, kind, data in ancillary:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                descriptors.extend(array.array("i", data[: len(data) // _INT * _INT]))
-        if not octets:
-            return
-        for message in frames.feed(octets, decoder):
-            yield message
-
-
 class _Worker:
     def __init__(self, control: socket.socket, table: FeedReader) -> None:
         self._control = trio.socket.from_stdlib_socket(control)
         self._table = table
-        self._sending = trio.Lock()
+        self._outbox = Outbox(self._control)
 
     async def run(self, streams: Sequence[socket.socket], datagrams: Sequence[socket.socket]) -> None:
         """Serve from the first two messages on until the control socket is closed."""
@@ -127,6 +86,7 @@ class _Worker:
         ports = [open_port(one) for one in datagrams]
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(server.run, ports, listeners, unread_since=limits.unread_since))
+            nursery.start_soon(self._outbox.run)
             nursery.start_soon(self._beat, server)
             watching = Watching(server.tap, self._send, nursery)
             await in_slices(self._table.take_in())
@@ -137,12 +97,12 @@ class _Worker:
                         await in_slices(self._table.take_in())
                     case Publish():
                         server.table = self._table.publish(message)
-                        nursery.start_soon(self._send, Shown(message.version))
+                        self._post(Shown(message.version))
                     case Forwarding():
                         server.replace_upstreams(unpack_forwarding(message))
                         server.report_forwards(message.forwards)
                     case Zones():
-                        self._use_zones(message, server, nursery)
+                        self._use_zones(message, server)
                     case Told():
                         if isinstance(server.zones, RemoteZones):
                             server.zones.told(message)
@@ -154,16 +114,13 @@ class _Worker:
                         pass
             nursery.cancel_scope.cancel()
 
-    def _use_zones(self, zones: Zones, server: DnsServer, nursery: trio.Nursery) -> None:
-        def send(message: FromWorker) -> None:
-            nursery.start_soon(self._send, message)
-
-        server.zones = RemoteZones(zones.zone, send) if zones.zone else None
-        server.answer_notify = make_answer_notify(zones.notified, send) if zones.notified else None
+    def _use_zones(self, zones: Zones, server: DnsServer) -> None:
+        server.zones = RemoteZones(zones.zone, self._post) if zones.zone else None
+        server.answer_notify = make_answer_notify(zones.notified, self._post) if zones.notified else None
         server.give_stream = self._give_stream
 
     async def _give_stream(self, stream: trio.SocketStream, received: bytes) -> None:
-        await self._send(Hand(received), stream.socket.fileno())
+        await self._outbox.send(frame(Hand(received)), [stream.socket.fileno()])
 
     async def _beat(self, server: DnsServer) -> None:
         while True:
@@ -172,17 +129,12 @@ class _Worker:
 
     async def _drain(self, server: DnsServer) -> None:
         await server.drain()
-        await self._send(Beat(server.counters, server.outstanding, server.upstream_reports()))
-        await self._send(Drained())
+        self._post(Beat(server.counters, server.outstanding, server.upstream_reports()))
+        self._post(Drained())
 
-    async def _send(self, message: FromWorker, descriptor: int | None = None) -> None:
-        octets = memoryview(frame(message))
-        async with self._sending:
-            # When the parent has gone, run() ends.
-            with suppress(ConnectionError):
-                if descriptor is not None:
-                    # It goes with the first octet.
-                    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
-                    octets = octets[await self._control.sendmsg([octets], ancillary) :]
-                while octets:
-                    octets = octets[await self._control.send(octets) :]
+    def _post(self, message: FromWorker) -> None:
+        self._outbox.post(frame(message))
+
+    async def _send(self, message: FromWorker) -> None:
+        """For messages that come again and again: nothing kills a parent that was stopped and reads none of them."""
+        await self._outbox.send(frame(message))
