@@ -1,18 +1,18 @@
 """The table's changes: which names each swap added, changed and removed, and the objects that they come from.
 
 The law: the cost of a swap is constant per judged name, and the memory is one small value per name of the table, plus
-the last 500 changes. One log line per swap, with ten names at most, however many it has.
+the last 500 changes.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import msgspec
-import structlog
 
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.dns.names import Reach
@@ -21,7 +21,7 @@ from dnsproxy.hostnames.verdict import Verdict
 
 MOST_CHANGES: Final = 500
 """Changes kept for the list."""
-_MOST_NAMES: Final = 10
+MOST_NAMES: Final = 10
 """Names in one log line."""
 _MOST_ADDRESSES: Final = 8
 """Addresses kept of one change, before and after."""
@@ -77,19 +77,33 @@ def answer_of(host: Host, verdict: Verdict) -> Answer | None:
     return Answer(verdict.owner.origin, host.addresses, verdict.owner.ingress_class)
 
 
+@dataclass(frozen=True, slots=True)
+class SwapChanges:
+    """What one swap changed."""
+
+    counts: Mapping[What, int]
+    """A name that changes twice within one swap counts twice."""
+    first: Sequence[TableChange]
+    """Up to MOST_NAMES of them."""
+
+    @property
+    def more(self) -> int:
+        """How many `first` does not have."""
+        return sum(self.counts.values()) - len(self.first)
+
+
 class TableChanges:
-    """A TableObserver that keeps the last changes and logs one line per swap.
+    """A TableObserver that keeps the last changes; `on_swap` gets what each swap changed, if it changed anything."""
 
-    A name that changes twice within one swap counts twice.
-    """
-
-    def __init__(self, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, *, on_swap: Callable[[SwapChanges], None], now: Callable[[], float] = time.time) -> None:
         self._now = now
+        self._on_swap = on_swap
+        self.version = 0
+        """Another number after each swap that changed something."""
         self._answers: dict[Reach, dict[str, Answer]] = {reach: {} for reach in Reach}
         self._last: deque[TableChange] = deque(maxlen=MOST_CHANGES)
         self._counts: dict[What, int] = dict.fromkeys(_SIGNS, 0)
-        self._names: list[str] = []
-        self._log = structlog.get_logger("dnsproxy.table")
+        self._first: list[TableChange] = []
 
     def newest_first(self) -> list[TableChange]:
         """The last changes."""
@@ -117,20 +131,19 @@ class TableChanges:
     def published(self, table: HostTable) -> None:
         """See TableObserver."""
         del table
-        total = sum(self._counts.values())
-        if total:
-            more = total - len(self._names)
-            self._log.info("table changed", **self._counts, names=self._names, more=more)
+        if self._first:
+            self.version += 1
+            self._on_swap(SwapChanges(self._counts, self._first))
             self._counts = dict.fromkeys(_SIGNS, 0)
-            self._names = []
+            self._first = []
 
     def _note(self, host: Host, what: What, before: Answer | None, after: Answer | None) -> None:
         origin = (after or before).origin  # type: ignore[union-attr]  # a difference has one of them
         change = TableChange(self._now(), host.hostname, host.reach, what, origin, _short(before), _short(after))
         self._last.append(change)
         self._counts[what] += 1
-        if len(self._names) < _MOST_NAMES:
-            self._names.append(str(change))
+        if len(self._first) < MOST_NAMES:
+            self._first.append(change)
 
 
 def _short(answer: Answer | None) -> Answer | None:

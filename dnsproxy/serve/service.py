@@ -27,6 +27,7 @@ from dnsproxy.hostnames.public_suffixes import load_public_suffixes
 from dnsproxy.hostnames.table_changes import TableChanges
 from dnsproxy.replica.replica_registry import SOURCE as RPZ
 from dnsproxy.serve.answering import Answering
+from dnsproxy.serve.change_log import log_changes
 from dnsproxy.serve.descriptor_shares import Shares
 from dnsproxy.serve.guarded_domains import GuardedDomains
 from dnsproxy.serve.ownership_watch import OwnershipWatch
@@ -98,7 +99,7 @@ class Service:
             make_writer=self.answering.make_writer,
             settle=self.answering.settle,
         )
-        changes = TableChanges()
+        changes = TableChanges(on_swap=log_changes)
         self.keeper.observers.append(changes)
         self.cluster: ClusterSources | None = None
         self.ownership: OwnershipWatch | None = None

@@ -12,6 +12,7 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.table_changes import MOST_CHANGES, Answer, TableChanges, What, difference
 from dnsproxy.hostnames.targets import Targets
+from dnsproxy.serve.change_log import log_changes
 
 WEB = Origin("Ingress", "web", "shop")
 ONE = Answer(WEB, ("192.0.2.10",), None)
@@ -21,7 +22,7 @@ class Played:
     """A keeper whose changes are observed."""
 
     def __init__(self) -> None:
-        self.changes = TableChanges(now=lambda: 7.0)
+        self.changes = TableChanges(on_swap=log_changes, now=lambda: 7.0)
         registry = Registry(targets=Targets(default=("192.0.2.10",)), guards=Guards())
         self.keeper = TableKeeper(registry, ttl=5, publish=lambda _: None, sources=())
         self.keeper.observers.append(self.changes)
