@@ -14,4 +14,9 @@ log = structlog.get_logger("dnsproxy.table")
 
 def log_changes(swap: SwapChanges) -> None:
     """Log what a swap changed, with the objects that the names come from."""
-    log.info("table changed", **swap.counts, names=[str(change) for change in swap.first], more=swap.more)
+    log.info(
+        "table changed",
+        **{str(what): count for what, count in swap.counts.items()},
+        names=[str(change) for change in swap.first],
+        more=swap.more,
+    )

@@ -88,7 +88,14 @@ class SelfReport:
             lambda: self._server.table, self._keeper.registry, waiting_for=lambda: self._keeper.waiting_for
         )
         recent = self._tap.recent if self._tap else None
-        pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes, recent=recent)
+        pages = Pages(
+            self._keeper.registry,
+            ttl=self._ttl,
+            look=self._overview,
+            notes=self._notes,
+            recent=recent,
+            last_changes=self._changes.newest_first if self._changes else list,
+        )
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_keep_tidy, pages)
             await port.serve(

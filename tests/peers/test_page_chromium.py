@@ -34,6 +34,7 @@ PAGES = (
     "skipped",
     "why?name=app-1.team-1.example.org",
     "why?name=x.localhost",
+    "history",
 )
 PATIENCE = 30_000
 """Milliseconds; longer than any action takes on a busy machine."""

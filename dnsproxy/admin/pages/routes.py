@@ -14,11 +14,13 @@ from markupsafe import Markup
 
 from dnsproxy.admin.explain import LONGEST, find_explanation, format_explanation_json
 from dnsproxy.admin.listing import format_listing
+from dnsproxy.admin.pages import changes
 from dnsproxy.admin.pages.explain import format_explanation_page, format_question
 from dnsproxy.admin.pages.list_page import List, format_list, index_of, parse_search
 from dnsproxy.admin.pages.lists import LISTS
 from dnsproxy.admin.pages.overview import Overview, format_overview, overview_facts
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.table_changes import TableChange
 from dnsproxy.tap.recent import RecentClients
 from sidecar.admin.answers import JSON, Answer, Route, page_answer
 from sidecar.admin.page.document import Frame, document
@@ -29,6 +31,7 @@ _PAGES: Final = (
     ("./", "Overview"),
     *((which.path, which.title) for which in LISTS),
     ("why", "Explain"),
+    (changes.PATH, changes.TITLE),
 )
 _RAW: Final = (("metrics", "metrics"), ("readyz", "readiness"), ("table", "table as JSON"))
 _TOO_LONG: Final = Answer(400, b"The search is too long to match anything.\n")
@@ -37,7 +40,7 @@ _TOO_LONG: Final = Answer(400, b"The search is too long to match anything.\n")
 class Pages:
     """The pages over one registry. `look` returns the current overview; `notes` the notes on the data.
 
-    `recent`: who asked for which name, if that is recorded.
+    `recent`: who asked for which name, if that is recorded; `last_changes`: those of the table, the newest first.
     """
 
     def __init__(
@@ -48,7 +51,9 @@ class Pages:
         look: Callable[[], Overview],
         notes: Callable[[], Sequence[str]],
         recent: RecentClients | None = None,
+        last_changes: Callable[[], Sequence[TableChange]] = list,
     ) -> None:
+        self._last_changes = last_changes
         self._registry = registry
         self._ttl = ttl
         self._look = look
@@ -69,6 +74,7 @@ class Pages:
         return {
             **lists,
             "/why": self._show_explanation,
+            f"/{changes.PATH}": self._show_changes,
             **live_route(self._look().history, lambda: overview_facts(self._look())),
         }
 
@@ -108,6 +114,13 @@ class Pages:
                 self._registry, name, ttl=ttl, notes=self._notes(), recent=self._recent
             )
             return self._document("Explain", "why", format_explanation_page(explanation))
+
+        return page_answer(steps())
+
+    def _show_changes(self, _: Mapping[str, str]) -> Answer:
+        def steps() -> Generator[None, None, str]:
+            body = yield from changes.format_changes_page(self._last_changes())
+            return self._document(changes.TITLE, changes.PATH, body)
 
         return page_answer(steps())
 

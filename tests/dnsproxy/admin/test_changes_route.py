@@ -22,11 +22,11 @@ def shown(changes: TableChanges) -> list[dict[str, object]]:
 
 
 def test_nothing_changed_yet_is_an_empty_list() -> None:
-    assert shown(TableChanges()) == []
+    assert shown(TableChanges(on_swap=lambda _: None)) == []
 
 
 def test_a_change_has_time_name_object_and_answer() -> None:
-    changes = TableChanges(now=lambda: 7.0)
+    changes = TableChanges(on_swap=lambda _: None, now=lambda: 7.0)
     claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", "web", "shop"))
     changes.judged(Host("a.example.org", Reach.NAME, ("192.0.2.1",)), Verdict(claim, ("192.0.2.1",), ()))
     changes.judged(Host("a.example.org", Reach.NAME, ()), Verdict(None, (), ()))
