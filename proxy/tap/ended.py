@@ -82,6 +82,7 @@ class Dropped(msgspec.Struct, frozen=True):
     dropped: int
 
 
+_MAPPED: Final = "::ffff:"
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder(Ended)
 _DROPPED: Final = msgspec.json.Decoder(Dropped)
@@ -91,7 +92,8 @@ def describe(outcome: Outcome, *, client: str, port: int, route: str, ended: flo
     """What to show of a connection; `ended` in seconds of Unix time."""
     return Ended(
         time=datetime.fromtimestamp(ended, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        client=client,
+        # A client of IPv4, as a socket of IPv6 shows it.
+        client=client.removeprefix(_MAPPED) if "." in client else client,
         port=port,
         route=route,
         backend=None if outcome.backend is None else format_address(*outcome.backend),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -198,3 +201,26 @@ def test_nginx_believes_no_header_of_a_client_of_a_route_without_headers(
         assert nginx.seen() == []
         assert b"198.51.100.7" in answer_to(relayed.port, octets)
     assert nginx.clients() == ["198.51.100.7"]
+
+
+def test_the_access_log_has_the_clients_port_and_the_octets_that_curl_counted(nginx: Nginx, tmp_path: Path) -> None:
+    counts = "%{local_port} %{size_request} %{size_header} %{size_download}"
+    with relay_to(f"127.0.0.1:{nginx.port}", tmp_path, "--access-log", host="::") as relayed:
+        for _ in range(2):
+            result = curl("--write-out", counts, f"http://127.0.0.1:{relayed.port}/")
+            port, request, header, body = map(int, result.stdout.splitlines()[-1].split())
+        log = tmp_path / "relay.log"
+        ended = wait_for_lines(log, 2)[-1]
+    assert (ended["client"], ended["port"]) == ("127.0.0.1", port)
+    assert (ended["bytes_in"], ended["bytes_out"]) == (request, header + body)
+    assert (ended["backend"], ended["end"]) == (f"127.0.0.1:{nginx.port}", "closed")
+
+
+def wait_for_lines(log: Path, count: int) -> list[dict[str, Any]]:
+    """The lines of the access log among those of the relay, once there are so many."""
+    deadline = time.monotonic() + 20
+    while True:
+        lines = [json.loads(line) for line in log.read_text().splitlines() if '"bytes_in"' in line]
+        if len(lines) >= count or time.monotonic() > deadline:
+            return lines
+        time.sleep(0.02)

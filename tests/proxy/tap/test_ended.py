@@ -77,6 +77,11 @@ def test_a_line_for_people_has_the_same(shown: Ended | Dropped, line: str) -> No
     assert format_line(shown) == line
 
 
+def test_a_client_of_ipv4_is_shown_as_such_by_a_listener_on_every_address() -> None:
+    assert event(client="::ffff:192.0.2.7").client == "192.0.2.7"
+    assert event(client="::ffff:1").client == "::ffff:1"
+
+
 def test_a_batch_begins_with_the_note_about_what_is_missing() -> None:
     lines = format_batch([event(), event()], 7).splitlines()
     assert [parse_json(line) for line in lines] == [Dropped(7), event(), event()]
