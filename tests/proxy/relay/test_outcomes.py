@@ -117,7 +117,7 @@ async def test_a_connection_knows_how_it_ended_and_what_it_moved(
         assert 0 <= event.seconds < 60
         backend = f"{V4}:{world.backend.getsockname()[1]}"
         # The header may come before or after the backend has been connected.
-        possible = {Ending.CLIENT_LEFT: {None}, Ending.HEADER: {None, backend}}
+        possible: dict[Ending, set[str | None]] = {Ending.CLIENT_LEFT: {None}, Ending.HEADER: {None, backend}}
         assert event.backend in possible.get(ending, {backend})
 
 
