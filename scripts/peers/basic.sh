@@ -20,6 +20,7 @@ KREW_VERSION=v0.4.3
 ACTIONLINT_VERSION=v1.7.12
 HELM_VERSION=v4.3.1
 KUBECONFORM_VERSION=v0.8.0
+DNSTAP_VERSION=v0.4.0
 
 basic_peers() {
   local version
@@ -41,6 +42,8 @@ basic_peers() {
   peer helm "$HELM_VERSION" helm_program
   peer kubeconform "$KUBECONFORM_VERSION" module_program github.com/yannh/kubeconform ./cmd/kubeconform
   peer kube-score "$KUBE_SCORE_VERSION" module_program github.com/zegl/kube-score ./cmd/kube-score
+  # The collector that its own authors publish
+  peer dnstap "$DNSTAP_VERSION" module_program github.com/dnstap/golang-dnstap ./dnstap
   # The judge of kubectl plugins' manifests, and what installs them
   peer validate-krew-manifest "$KREW_VERSION" module_program sigs.k8s.io/krew ./cmd/validate-krew-manifest
   peer krew "$KREW_VERSION" module_program sigs.k8s.io/krew ./cmd/krew
