@@ -13,6 +13,7 @@ import click
 
 from dnsproxy.cluster_dns.options import OBJECT_REF
 from dnsproxy.dns.names import parse_hostname, parse_zone
+from dnsproxy.dnstap.settings import parse_collector, parse_identity
 from dnsproxy.forward.settings import parse_upstream
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, parse_trust
@@ -269,6 +270,18 @@ TARGET = CheckedType("target", split_target)
     default=TapMode.ON.value,
     help="Who may see queries on the admin port: `dnsproxy tap`, and nothing is recorded without one; nobody; "
     "`recent`: also keep for a minute who asked for which name, for `dnsproxy explain`.",
+)
+@click.option(
+    "--dnstap",
+    type=CheckedType("collector", parse_collector),
+    metavar="unix:PATH|tcp:ADDR:PORT",
+    help="Send every query and its answer to this dnstap collector (Frame Streams), those to upstreams too.",
+)
+@click.option(
+    "--dnstap-identity",
+    type=CheckedType("text", parse_identity),
+    metavar="TEXT",
+    help="Which server it was, in each dnstap message.  [default: the hostname]",
 )
 @log_options
 def serve(log_format: str | None, log_level: str, **values: Any) -> None:

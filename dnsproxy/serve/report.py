@@ -7,10 +7,11 @@ test_program*.py, over a real admin port.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import trio
+from prometheus_client.core import Metric
 
 from dnsproxy.admin.changes_route import changes_route
 from dnsproxy.admin.pages.overview import Overview, UpstreamState, WorkerFacts
@@ -23,6 +24,7 @@ from dnsproxy.admin.tap_route import TapRoute
 from dnsproxy.admin.zones_route import zones_route
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.table_changes import TableChanges
+from dnsproxy.serve.dnstap_part import DnstapPart
 from dnsproxy.serve.metrics import AnsweringServer, ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.upstream_watch import UpstreamWatch
@@ -61,6 +63,7 @@ class SelfReport:
         workers: PoolNumbers | None = None,
         tap: TapRoute | None = None,
         changes: TableChanges | None = None,
+        dnstap: DnstapPart | None = None,
     ) -> None:
         self.stopping = False
         """Whether the server is shutting down and not ready any more."""
@@ -75,6 +78,7 @@ class SelfReport:
         self._workers = workers
         self._tap = tap
         self._changes = changes
+        self._dnstap = dnstap
         self._history = History(CHARTS)
 
     async def serve(self, port: AdminPort) -> None:
@@ -105,7 +109,7 @@ class SelfReport:
                     self._statuses,
                     ownership=self._ownership,
                     upstream_notes=self._upstream_notes,
-                    more=self._zones.metrics,
+                    more=self._more_metrics,
                     workers=self._workers,
                 ),
                 readiness=self._judge,
@@ -123,6 +127,11 @@ class SelfReport:
             )
             # Without a port there is nothing to tidy either.
             nursery.cancel_scope.cancel()
+
+    def _more_metrics(self) -> Iterator[Metric]:
+        yield from self._zones.metrics()
+        if self._dnstap is not None:
+            yield from self._dnstap.metrics()
 
     def _read_counters(self) -> Mapping[str, float]:
         return read_counters(self._server.counters, outstanding=self._server.outstanding)
@@ -171,6 +180,7 @@ class SelfReport:
             *([self._restored] if waiting and self._restored else []),
             *self._upstream_notes(),
             *self._zones.notes(),
+            *(self._dnstap.notes() if self._dnstap else ()),
             *(self._watched_upstreams.skipped if self._watched_upstreams else ()),
             *(f"target service:{key}: {fault}" for key, fault in self._faults().items()),
         ]

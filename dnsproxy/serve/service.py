@@ -29,6 +29,7 @@ from dnsproxy.replica.replica_registry import SOURCE as RPZ
 from dnsproxy.serve.answering import Answering
 from dnsproxy.serve.change_log import log_changes
 from dnsproxy.serve.descriptor_shares import Shares
+from dnsproxy.serve.dnstap_part import DnstapPart
 from dnsproxy.serve.guarded_domains import GuardedDomains
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.rejection_log import RejectionLog
@@ -115,6 +116,9 @@ class Service:
         self._guarded = GuardedDomains(self.keeper, search=settings.guards.search, domains=settings.domains)
         self.upstreams = self._make_upstreams()
         self._tap = TapRoute(self.server.tap, settings.tap)
+        self._dnstap = DnstapPart(
+            settings.dnstap, self.server.tap, counters=lambda: self.answering.numbers.counters, drain=settings.drain
+        )
         self.report = SelfReport(
             self.answering.numbers,
             self.keeper,
@@ -126,6 +130,7 @@ class Service:
             workers=self.answering.workers,
             tap=self._tap,
             changes=changes,
+            dnstap=self._dnstap,
         )
         self._static = StaticHosts(settings, self.keeper, on_change=self._log_rejections)
         self._rejections = RejectionLog()
@@ -177,6 +182,7 @@ class Service:
                 elif settings.search_conf:
                     nursery.start_soon(self._follow_search, settings.search_conf)
                 nursery.start_soon(self._tap.run)
+                nursery.start_soon(self._dnstap.run)
                 nursery.start_soon(self.report.serve, port)
                 await self.answering.start(nursery, streams, datagrams, sockets)
                 task_status.started(Bound(listening, port.endpoint))

@@ -6,12 +6,15 @@ test_command.py.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.dnstap.settings import DnstapSettings
 from dnsproxy.forward.resolv_conf import find_cluster_domain, parse_search, search_domains
 from dnsproxy.forward.resolv_conf_follower import read_forwarding
 from dnsproxy.forward.settings import ForwardSettings, exclude_own, refuse_loop
@@ -80,6 +83,8 @@ class ServeSettings:
     workers: int = 1
     """How many processes answer; 1: this process."""
     tap: TapMode = TapMode.ON
+    dnstap: DnstapSettings | None = None
+    """None: no collector."""
 
     def without_loops(self, listening: Iterable[Endpoint]) -> tuple[ForwardSettings, tuple[Endpoint, ...]]:
         """The forwarding without nameservers of resolv.conf that are endpoints listened at, and those.
@@ -158,10 +163,20 @@ def make_settings(**values: Any) -> ServeSettings:
         drain=values["drain"],
         workers=values["workers"],
         tap=TapMode(values["tap"]),
+        dnstap=_dnstap_settings(values),
     )
     # The sockets are open only later, and some may be inherited; this much is known now.
     settings.without_loops(settings.listen)
     return settings
+
+
+def _dnstap_settings(values: dict[str, Any]) -> DnstapSettings | None:
+    identity = values["dnstap_identity"]
+    if values["dnstap"] is None:
+        if identity:
+            raise StartError("--dnstap-identity is for --dnstap")
+        return None
+    return DnstapSettings(values["dnstap"], identity or socket.gethostname(), f"switchback {version('switchback')}")
 
 
 def _upstream_configmaps(values: dict[str, Any]) -> UpstreamConfigMaps | None:

@@ -51,6 +51,11 @@ class Subscription:
         self._arrived = trio.Event()
         self._dropped = 0
 
+    @property
+    def waiting(self) -> int:
+        """How many queries are in the queue."""
+        return len(self._queue)
+
     def take_dropped(self) -> int:
         """How many queries were dropped since the last call."""
         dropped, self._dropped = self._dropped, 0
