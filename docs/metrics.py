@@ -13,6 +13,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from dnsproxy.dns.names import to_wire
+from dnsproxy.dnstap.numbers import DnstapNumbers
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
@@ -29,6 +30,7 @@ from dnsproxy.replica.replica import Replica, table_zone_of
 from dnsproxy.replica.replica_registry import ReplicaRegistry
 from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.secondary.source import RpzSource
+from dnsproxy.serve.dnstap_part import dnstap_metrics
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.zone_report import ZoneReport
@@ -63,7 +65,7 @@ async def _collected() -> Mapping[str, list[Metric]]:
                 keeper,
                 lambda: statuses,
                 ownership=ownership,
-                more=zones.metrics,
+                more=lambda: (*zones.metrics(), *dnstap_metrics(DnstapNumbers(int))),
                 workers=PoolNumbers(server),
             )
         ],
