@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from typing import Any
 
@@ -65,21 +66,20 @@ ASKED = (1_700_000_000, 0)
 
 
 def test_an_answer_of_the_table_is_a_query_and_a_response_of_its_client() -> None:
-    client: tuple[Any, ...] = (1, 1, ("192.0.2.7", None), (5353, None))
+    client = partial(Read, family=1, protocol=1, addresses=("192.0.2.7", None), ports=(5353, None))
     assert read_all(TABLE) == [
-        Read(5, *client, query=(*ASKED, QUERY), response=NOTHING),
-        Read(6, *client, query=(*ASKED, None), response=(1_700_000_000, 500_000_000, REPLY)),
+        client(5, query=(*ASKED, QUERY), response=NOTHING),
+        client(6, query=(*ASKED, None), response=(1_700_000_000, 500_000_000, REPLY)),
     ]
 
 
 def test_an_exchange_is_between_them() -> None:
-    upstream: tuple[Any, ...] = (1, 1, (None, "192.0.2.53"), (None, 53))
+    upstream = partial(Read, family=1, protocol=1, addresses=(None, "192.0.2.53"), ports=(None, 53))
     before, asked, answered, after = read_all(FORWARDED)
     assert [before, after] == read_all(TABLE)
-    assert asked == Read(7, *upstream, query=(1_700_000_000, 250_000_000, EXCHANGE.query), response=NOTHING)
-    assert answered == Read(
+    assert asked == upstream(7, query=(1_700_000_000, 250_000_000, EXCHANGE.query), response=NOTHING)
+    assert answered == upstream(
         8,
-        *upstream,
         query=(1_700_000_000, 250_000_000, None),
         response=(1_700_000_000, 500_000_000, EXCHANGE.reply),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -457,3 +458,34 @@ def test_help_comes_with_examples(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"])
     assert result.exit_code == 0
     assert f"dnsproxy {command}" in result.output
+
+
+def test_a_dnstap_collector_is_told_the_hostname_or_what_the_flag_says(made: list[ServeSettings]) -> None:
+    invoke(*UPSTREAM)
+    assert invoke(*UPSTREAM, "--dnstap", "tcp:192.0.2.9:6000").exit_code == 0
+    assert invoke(*UPSTREAM, "--dnstap", "unix:/run/dnstap.sock", "--dnstap-identity", "pod-7").exit_code == 0
+    none, tcp, unix = (settings.dnstap for settings in made)
+    assert none is None
+    assert tcp is not None
+    assert (tcp.collector, tcp.identity) == (Endpoint("192.0.2.9", 6000), socket.gethostname())
+    assert tcp.version.startswith("switchback ")
+    assert unix is not None
+    assert (str(unix.collector), unix.identity) == ("/run/dnstap.sock", "pod-7")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(("--dnstap", "/run/dnstap.sock"), "--dnstap: '/run/dnstap.sock' is not unix:PATH", id="a path"),
+        pytest.param(("--dnstap", "tcp:collector:6000"), "--dnstap: 'collector' is not an IP", id="a name"),
+        pytest.param(("--dnstap-identity", "pod-7"), "--dnstap-identity is for --dnstap", id="an identity alone"),
+        pytest.param(
+            ("--dnstap", "unix:/a", "--dnstap-identity", "a\nb"), "--dnstap-identity: ", id="an identity of two lines"
+        ),
+    ],
+)
+def test_bad_dnstap_flags_are_refused(made: list[ServeSettings], arguments: tuple[str, ...], told: str) -> None:
+    result = invoke(*UPSTREAM, *arguments)
+    assert result.exit_code == 2
+    assert told in result.output + str(result.exception)
+    assert not made

@@ -99,6 +99,17 @@ async def test_a_listener_that_reads_nothing_keeps_one_bounded_queue_and_its_dro
         assert other.take_dropped() == 1
 
 
+async def test_what_waits_is_counted_until_it_is_received() -> None:
+    tap = Tap()
+    with tap.subscribe() as subscription:
+        assert subscription.waiting == 0
+        note(tap)
+        note(tap)
+        assert subscription.waiting == 2
+        await take(subscription, 2)
+        assert subscription.waiting == 0
+
+
 async def test_large_replies_fill_the_queue_sooner() -> None:
     tap = Tap()
     with tap.subscribe() as listener:
