@@ -26,9 +26,10 @@ _IDENTITY, _VERSION, _MESSAGE, _TYPE = 1, 2, 14, 15
 """Fields of Dnstap."""
 _IS_MESSAGE: Final = 1
 _SEVEN_BITS: Final = 0x7F
+_ONE_OCTET: Final = tuple(bytes((number,)) for number in range(_SEVEN_BITS + 1))
 _IPV4_OCTETS: Final = 4
 _BILLION: Final = 1_000_000_000
-_UPSTREAMS: Final = 1_000
+_KNOWN: Final = 1_000
 
 
 class Kind(IntEnum):
@@ -60,6 +61,8 @@ class Peer(NamedTuple):
 
 def varint(number: int) -> bytes:
     """Protobuf's form of a number that is not negative."""
+    if number <= _SEVEN_BITS:
+        return _ONE_OCTET[number]
     octets = bytearray()
     while number > _SEVEN_BITS:
         octets.append(number & _SEVEN_BITS | _SEVEN_BITS + 1)
@@ -69,17 +72,17 @@ def varint(number: int) -> bytes:
 
 
 def _number(field: int, value: int) -> bytes:
-    return bytes((field << 3 | _VARINT,)) + varint(value)
+    return _ONE_OCTET[field << 3 | _VARINT] + varint(value)
 
 
 def _octets(field: int, value: bytes) -> bytes:
-    return bytes((field << 3 | _LENGTH,)) + varint(len(value)) + value
+    return _ONE_OCTET[field << 3 | _LENGTH] + varint(len(value)) + value
 
 
 def _time(field: int, nanoseconds: int) -> bytes:
     """Two fields: whole seconds, and nanoseconds in the next number."""
     seconds, rest = divmod(max(0, nanoseconds), _BILLION)
-    return _number(field, seconds) + bytes((field + 1 << 3 | _FIXED32,)) + rest.to_bytes(4, "little")
+    return _number(field, seconds) + _ONE_OCTET[field + 1 << 3 | _FIXED32] + rest.to_bytes(4, "little")
 
 
 class MessageWriter:
@@ -90,12 +93,13 @@ class MessageWriter:
         self._prefix = b"".join(_octets(field, text.encode()) for field, text in words if text)
         self._prefix += _number(_TYPE, _IS_MESSAGE)
         self._upstreams: dict[tuple[str, bool], Peer] = {}
+        self._addresses: dict[str, bytes] = {}
 
     def messages_of(self, seen: Seen) -> list[bytes]:
         """The messages of one query, in the order of their times."""
         ended = round(seen.time * _BILLION)
         arrived = ended - round(seen.seconds * _BILLION)
-        client = _client(seen)
+        client = Peer(self._address(seen.client), seen.port, Protocol.UDP if seen.datagram else Protocol.TCP)
         messages = [self._query(Kind.CLIENT_QUERY, client, arrived, seen.query)]
         if seen.exchange is not None and seen.exchange.query:
             messages += self._exchange(seen.exchange, arrived, ended)
@@ -122,11 +126,20 @@ class MessageWriter:
     def _wrap(self, message: bytes) -> bytes:
         return self._prefix + _octets(_MESSAGE, message)
 
+    def _address(self, host: str) -> bytes:
+        """Remembered, because reading an address is half of the work, and behind a resolver clients are few."""
+        known = self._addresses.get(host)
+        if known is None:
+            if len(self._addresses) >= _KNOWN:
+                self._addresses.clear()
+            known = self._addresses[host] = _packed(host)
+        return known
+
     def _upstream(self, text: str, *, datagram: bool) -> Peer:
         key = text, datagram
         known = self._upstreams.get(key)
         if known is None:
-            if len(self._upstreams) >= _UPSTREAMS:  # upstreams that follow a ConfigMap may change for ever
+            if len(self._upstreams) >= _KNOWN:  # upstreams that follow a ConfigMap may change for ever
                 self._upstreams.clear()
             known = self._upstreams[key] = parse_peer(text, datagram=datagram)
         return known
@@ -139,10 +152,6 @@ def parse_peer(upstream: str, *, datagram: bool) -> Peer:
     secure = bool(mark) and scheme == "tls"
     protocol = Protocol.DOT if secure else Protocol.UDP if datagram else Protocol.TCP
     return Peer(_packed(endpoint.host), endpoint.port, protocol)
-
-
-def _client(seen: Seen) -> Peer:
-    return Peer(_packed(seen.client), seen.port, Protocol.UDP if seen.datagram else Protocol.TCP)
 
 
 def _packed(host: str) -> bytes:
