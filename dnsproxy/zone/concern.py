@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dnsproxy.answers.decide import Forward, Outcome, Refuse
-from dnsproxy.dns import wire
+from dnsproxy.dns import names, wire
 from dnsproxy.dns.wire import Fault, Query, Rcode
 
 
 def query_within(zone: bytes, message: bytes, outcome: Outcome) -> Query | None:
     """The query of a message that the table does not answer, if it is for a name at or below a zone."""
     query = outcome.query if isinstance(outcome, Forward) else _refused_query(message, outcome)
-    return query if query is not None and query.name.endswith(zone) and _is_within(query.name, zone) else None
+    return query if query is not None and query.name.endswith(zone) and names.is_within_wire(query.name, zone) else None
 
 
 def _refused_query(message: bytes, outcome: Outcome) -> Query | None:
@@ -21,14 +19,3 @@ def _refused_query(message: bytes, outcome: Outcome) -> Query | None:
         return None
     query = wire.scan_query(message)
     return None if isinstance(query, Fault) or query.klass != wire.CLASS_IN else query
-
-
-def _is_within(name: bytes, zone: bytes) -> bool:
-    return name == zone or len(name) - len(zone) in _label_starts(name)
-
-
-def _label_starts(name: bytes) -> Iterator[int]:
-    position = 0
-    while name[position]:
-        position += 1 + name[position]
-        yield position
