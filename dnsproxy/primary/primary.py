@@ -12,7 +12,6 @@ from typing import Final, NoReturn
 
 import trio
 
-from dnsproxy.dns.wire import Rcode
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.primary.feeder import Serials, ZoneFeeder
 from dnsproxy.primary.notified_endpoints import follow_endpoints
@@ -23,7 +22,7 @@ from dnsproxy.primary.settings import LeaseRef, RpzSettings, ServiceEndpoints
 from dnsproxy.primary.shared_zone import SharedZone
 from dnsproxy.primary.zone_server import ZoneServer
 from dnsproxy.zone.building import Zones
-from dnsproxy.zone.requests import format_notify_reply, notified_zone
+from dnsproxy.zone.requests import answer_notify
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.endpoints import Endpoint
@@ -74,12 +73,11 @@ class Primary:
 
     def answer_notify(self, message: bytes) -> bytes | None:
         """The answer to a NOTIFY of the replica that publishes; None for any other message."""
-        found = notified_zone(message)
-        if found is None or self._shared is None:
+        shared = self._shared
+        if shared is None:
             return None
-        # The replica that publishes asks nobody for the serial, so it would be told of it for ever.
-        known = self._shared.notify(*found) and not self.publishes
-        return format_notify_reply(message, rcode=Rcode.NOERROR if known else Rcode.NOTAUTH)
+        # The replica that publishes never asks for the serial: after another answer it would be notified for ever.
+        return answer_notify(message, lambda zone, serial: shared.notify(zone, serial) and not self.publishes)
 
     async def run(self, cluster: Cluster | None) -> NoReturn:
         """Publish and tell until cancelled."""

@@ -15,7 +15,6 @@ import structlog
 import trio
 
 from dnsproxy.dns.names import format_wire
-from dnsproxy.dns.wire import Rcode
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.replica.replica_registry import SOURCE, ReplicaRegistry
 from dnsproxy.replica.saved_table import SavedTable, SavedTableRefused, format_saved, read_saved, write_saved
@@ -23,7 +22,7 @@ from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.secondary.fetch import Wanted
 from dnsproxy.secondary.zone_follower import ZoneFollower, ZoneStatus
 from dnsproxy.zone.reading import Changes, Transfer, TransferRefused, records_of
-from dnsproxy.zone.requests import format_notify_reply, notified_zone
+from dnsproxy.zone.requests import answer_notify
 from dnsproxy.zone.rows import parse_row
 from dnsproxy.zone.table_zone import APEX, owner_of, table_zone, text_records
 from sidecar.kubernetes.errors import ServerTrouble
@@ -101,14 +100,7 @@ class Replica:
 
     def notify(self, message: bytes) -> bytes | None:
         """The answer to a NOTIFY (RFC 1996 section 4.7); None for any other message."""
-        found = notified_zone(message)
-        if found is None:
-            return None
-        zone, serial = found
-        if zone != self._zone:
-            return format_notify_reply(message, rcode=Rcode.NOTAUTH)
-        self._follower.notify(serial)
-        return format_notify_reply(message)
+        return answer_notify(message, self._take_notify)
 
     async def run(self) -> NoReturn:
         """Follow until cancelled."""
@@ -121,6 +113,11 @@ class Replica:
     @property
     def _name(self) -> str:
         return format_wire(self._zone)
+
+    def _take_notify(self, zone: bytes, serial: int | None) -> bool:
+        if zone == self._zone:
+            self._follower.notify(serial)
+        return zone == self._zone
 
     async def _take(self, transfer: Transfer) -> None:
         version = await in_slices(self._registry.prepare(transfer))

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Final
 
 from dnsproxy.answers.decide import Outcome
-from dnsproxy.dns.wire import Query, Rcode
+from dnsproxy.dns.wire import Query
 from dnsproxy.server.zone_service import HAND_OVER, HandOver
 from dnsproxy.workers.messages import Ask, Notified, Told
 from dnsproxy.zone.concern import query_within
-from dnsproxy.zone.requests import format_notify_reply, notified_zone
+from dnsproxy.zone.requests import answer_notify
 
 MOST: Final = 4_096
 
@@ -56,12 +56,11 @@ def make_answer_notify(zones: tuple[bytes, ...], send: Callable[[Notified], None
     """The answers to NOTIFY of a worker, which passes it on to the parent."""
 
     def answer(message: bytes) -> bytes | None:
-        found = notified_zone(message)
-        if found is None:
-            return None
-        if found[0] not in zones:
-            return format_notify_reply(message, rcode=Rcode.NOTAUTH)
-        send(Notified(message))
-        return format_notify_reply(message)
+        def take(zone: bytes, _serial: int | None) -> bool:
+            if zone in zones:
+                send(Notified(message))
+            return zone in zones
+
+        return answer_notify(message, take)
 
     return answer

@@ -6,25 +6,25 @@ The law: pure; a request is read from the octets that wire.scan_query accepted, 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Final
 
 from dnsproxy.dns import wire
 from dnsproxy.dns.records import format_opt
-from dnsproxy.dns.wire import CLASS_IN, Query, Type
+from dnsproxy.dns.wire import CLASS_IN, Query, Rcode, Type
 from dnsproxy.zone.zone_records import format_zone_soa
 
 _NUMBERS: Final = struct.Struct("!IIIII")
+_SOA: Final = b"\0\6"
+_FIXED: Final = 10
+"""Octets of type, class, TTL and length."""
 NOTIFY: Final = 4
 """The opcode (RFC 1996 section 3.2)."""
 
 
 def serial_of_request(query: Query) -> int | None:
     """The serial in the authority section of an IXFR request; None if there is none."""
-    message, position = query.message, query.end
-    if message[8:10] != b"\0\1":
-        return None
-    position = wire.skip_name(message, position)
-    return soa_serial(message, position + 10) if position and message[position : position + 2] == b"\0\6" else None
+    return _serial_of_record(query.message, query.end) if query.message[8:10] == b"\0\1" else None
 
 
 def soa_serial(message: bytes, data: int) -> int | None:
@@ -63,13 +63,9 @@ def opcode_of(message: bytes) -> int:
 def notified_zone(message: bytes) -> tuple[bytes, int | None] | None:
     """The zone of a NOTIFY request, and the serial that it hints at; None for any other message."""
     end = wire.question_end(message)
-    if not end or message[2] & 0x80 or opcode_of(message) != NOTIFY or message[end - 4 : end - 2] != b"\0\6":
+    if not end or message[2] & 0x80 or opcode_of(message) != NOTIFY or message[end - 4 : end - 2] != _SOA:
         return None
-    serial = None
-    if message[6:8] == b"\0\1":
-        position = wire.skip_name(message, end)
-        if position and message[position : position + 2] == b"\0\6":
-            serial = soa_serial(message, position + 10)
+    serial = _serial_of_record(message, end) if message[6:8] == b"\0\1" else None
     return message[wire.HEADER : end - 4].lower(), serial
 
 
@@ -78,3 +74,20 @@ def format_notify_reply(message: bytes, *, rcode: int = 0) -> bytes:
     end = wire.question_end(message)
     flags = wire.QR | wire.AA | NOTIFY << 11 | rcode
     return message[:2] + struct.pack("!HHHHH", flags, 1, 0, 0, 0) + message[wire.HEADER : end]
+
+
+def answer_notify(message: bytes, take: Callable[[bytes, int | None], bool]) -> bytes | None:
+    """The answer to a NOTIFY; None for any other message.
+
+    `take` gets the zone and the serial, and returns whether the zone is one that is followed here.
+    """
+    found = notified_zone(message)
+    if found is None:
+        return None
+    return format_notify_reply(message, rcode=Rcode.NOERROR if take(*found) else Rcode.NOTAUTH)
+
+
+def _serial_of_record(message: bytes, start: int) -> int | None:
+    """The serial of the record that begins at an offset; None if it is no SOA, or malformed."""
+    position = wire.skip_name(message, start)
+    return soa_serial(message, position + _FIXED) if position and message[position : position + 2] == _SOA else None
