@@ -16,10 +16,10 @@ from typing import Final, NamedTuple
 from dnsproxy.dns import wire
 from dnsproxy.dns.wire import Rcode, Type
 
-_OWNER: Final = b"\xc0\x0c"  # a pointer to offset 12, the name of the question (RFC 1035 section 4.1.4)
+OWNER: Final = b"\xc0\x0c"  # a pointer to offset 12, the name of the question (RFC 1035 section 4.1.4)
 _NEGATIVE_REFRESH = 3600
 # Not `hostmaster` below the owner: with an owner of nearly 255 octets that would be too long for a name.
-_MAILBOX: Final = b"\x06nobody\x07invalid\0"
+MAILBOX: Final = b"\x06nobody\x07invalid\0"
 
 # Sizes that stub resolvers, forwarders and test tools offer in practice; others go through decide.decide.
 _COMMON_UDP_SIZES = (
@@ -45,7 +45,7 @@ _COMMON_UDP_SIZES = (
 
 def format_record(rtype: int, ttl: int, data: bytes) -> bytes:
     """One record of class IN, owned by the name of the question (RFC 1035 section 4.1.3)."""
-    return _OWNER + struct.pack("!HHIH", rtype, wire.CLASS_IN, ttl, len(data)) + data
+    return OWNER + struct.pack("!HHIH", rtype, wire.CLASS_IN, ttl, len(data)) + data
 
 
 def format_addresses(addresses: Iterable[str], *, rtype: Type, ttl: int) -> tuple[int, bytes]:
@@ -59,7 +59,7 @@ def format_addresses(addresses: Iterable[str], *, rtype: Type, ttl: int) -> tupl
 def format_soa(ttl: int) -> bytes:
     """The SOA that makes an empty answer NODATA; a cache keeps it for `ttl` seconds (RFC 2308 section 3)."""
     times = struct.pack("!IIIII", 1, _NEGATIVE_REFRESH, _NEGATIVE_REFRESH, _NEGATIVE_REFRESH, ttl)
-    return format_record(Type.SOA, ttl, _OWNER + _MAILBOX + times)
+    return format_record(Type.SOA, ttl, OWNER + MAILBOX + times)
 
 
 def format_any(ttl: int) -> bytes:

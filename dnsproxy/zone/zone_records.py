@@ -13,9 +13,10 @@ from ipaddress import ip_address
 from typing import Final
 
 from dnsproxy.dns import names
-from dnsproxy.dns.wire import CLASS_IN, Type
+from dnsproxy.dns.records import MAILBOX, OWNER, format_record
+from dnsproxy.dns.wire import Type
 
-ZONE: Final = b"\xc0\x0c"
+ZONE: Final = OWNER
 """A pointer to the name of the question."""
 REFRESH: Final = 60
 """Seconds between two looks of a secondary that no NOTIFY reached (RFC 1035 section 3.3.13)."""
@@ -24,9 +25,10 @@ EXPIRE: Final = 4 * 7 * 86400
 """Seconds after which a secondary gives the zone up: RFC 1912 section 2.2 advises two to four weeks."""
 _PRIMARY: Final = b"\x09localhost\0"
 """A policy zone needs no name server; BIND's manual has this one."""
-_MAILBOX: Final = b"\x06nobody\x07invalid\0"
 _PASSTHRU: Final = b"\x0crpz-passthru\0"
-_FIXED: Final = struct.Struct("!HHIH")
+_ADDRESS_TYPES: Final = {4: Type.A, 6: Type.AAAA}
+_FIXED: Final = 10
+"""Octets of type, class, TTL and length."""
 _COUNT: Final = struct.Struct("!H")
 MOST_RECORDS: Final = 0xFFFF
 """In one row."""
@@ -36,13 +38,13 @@ _LONGEST_STRING: Final = 255
 
 def format_zone_record(owner: bytes, rtype: int, ttl: int, data: bytes) -> bytes:
     """One record; `owner`: labels without the root, relative to the zone."""
-    return owner + ZONE + _FIXED.pack(rtype, CLASS_IN, ttl, len(data)) + data
+    return owner + format_record(rtype, ttl, data)
 
 
 def format_zone_soa(serial: int, *, ttl: int) -> bytes:
     """The SOA record at the apex. RFC 2308 section 4: `ttl` is how long a denial may be kept."""
     times = struct.pack("!IIIII", serial, REFRESH, RETRY, EXPIRE, ttl)
-    return format_zone_record(b"", Type.SOA, ttl, _PRIMARY + _MAILBOX + times)
+    return format_zone_record(b"", Type.SOA, ttl, _PRIMARY + MAILBOX + times)
 
 
 def format_zone_ns(*, ttl: int) -> bytes:
@@ -57,11 +59,8 @@ def format_passthru(owner: bytes, *, ttl: int) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _address_tails(addresses: tuple[str, ...], ttl: int) -> tuple[bytes, ...]:
-    parsed = [ip_address(one) for one in addresses]
-    return tuple(
-        ZONE + _FIXED.pack(Type.A if one.version == 4 else Type.AAAA, CLASS_IN, ttl, len(one.packed)) + one.packed  # noqa: PLR2004
-        for one in parsed
-    )
+    parsed = map(ip_address, addresses)
+    return tuple(format_record(_ADDRESS_TYPES[one.version], ttl, one.packed) for one in parsed)
 
 
 def format_zone_addresses(owner: bytes, addresses: tuple[str, ...], *, ttl: int) -> list[bytes]:
@@ -111,7 +110,7 @@ def split_row(row: bytes) -> Iterator[bytes]:
         begun = position
         while row[position] < _POINTER:
             position += 1 + row[position]
-        position += len(ZONE) + _FIXED.size
+        position += len(ZONE) + _FIXED
         position += _COUNT.unpack_from(row, position - _COUNT.size)[0]
         yield row[begun:position]
 
