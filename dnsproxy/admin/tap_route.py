@@ -37,6 +37,11 @@ class TapRoute:
         self.recent = RecentClients() if mode is TapMode.RECENT else None
         """Who asked in the last minute; None if that is not recorded."""
 
+    @property
+    def shows(self) -> bool:
+        """Whether listeners are shown anything."""
+        return self._mode is not TapMode.OFF
+
     def routes(self) -> Mapping[str, Route]:
         """The route, for serve_admin."""
         return {PATH: self._show}
@@ -52,7 +57,7 @@ class TapRoute:
                         self.recent.add(asking)
 
     def _show(self, fields: Mapping[str, str]) -> Answer:
-        if self._mode is TapMode.OFF:
+        if not self.shows:
             return Answer(403, f"{OFF}\n".encode())
         try:
             wanted = parse_filter(fields)

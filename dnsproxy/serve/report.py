@@ -99,6 +99,7 @@ class SelfReport:
             notes=self._notes,
             recent=recent,
             last_changes=self._changes.newest_first if self._changes else list,
+            tapped=self._tap is not None and self._tap.shows,
         )
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_keep_tidy, pages)

@@ -35,6 +35,7 @@ PAGES = (
     "why?name=app-1.team-1.example.org",
     "why?name=x.localhost",
     "history",
+    "queries",
 )
 PATIENCE = 30_000
 """Milliseconds; longer than any action takes on a busy machine."""

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from dnsproxy.admin.explain import LONGEST, find_explanation, format_explanation_json
 from dnsproxy.admin.listing import format_listing
-from dnsproxy.admin.pages import changes
+from dnsproxy.admin.pages import changes, queries
 from dnsproxy.admin.pages.explain import format_explanation_page, format_question
 from dnsproxy.admin.pages.list_page import List, format_list, index_of, parse_search
 from dnsproxy.admin.pages.lists import LISTS
@@ -32,6 +32,7 @@ _PAGES: Final = (
     *((which.path, which.title) for which in LISTS),
     ("why", "Explain"),
     (changes.PATH, changes.TITLE),
+    (queries.PATH, queries.TITLE),
 )
 _RAW: Final = (("metrics", "metrics"), ("readyz", "readiness"), ("table", "table as JSON"))
 _TOO_LONG: Final = Answer(400, b"The search is too long to match anything.\n")
@@ -41,6 +42,7 @@ class Pages:
     """The pages over one registry. `look` returns the current overview; `notes` the notes on the data.
 
     `recent`: who asked for which name, if that is recorded; `last_changes`: those of the table, the newest first.
+    `tapped`: whether queries are shown.
     """
 
     def __init__(
@@ -52,7 +54,9 @@ class Pages:
         notes: Callable[[], Sequence[str]],
         recent: RecentClients | None = None,
         last_changes: Callable[[], Sequence[TableChange]] = list,
+        tapped: bool = False,
     ) -> None:
+        self._tapped = tapped
         self._last_changes = last_changes
         self._registry = registry
         self._ttl = ttl
@@ -75,6 +79,7 @@ class Pages:
             **lists,
             "/why": self._show_explanation,
             f"/{changes.PATH}": self._show_changes,
+            f"/{queries.PATH}": self._show_queries,
             **live_route(self._look().history, lambda: overview_facts(self._look())),
         }
 
@@ -123,6 +128,9 @@ class Pages:
             return self._document(changes.TITLE, changes.PATH, body)
 
         return page_answer(steps())
+
+    def _show_queries(self, _: Mapping[str, str]) -> Answer:
+        return page_answer(self._document(queries.TITLE, queries.PATH, queries.format_queries_page(shown=self._tapped)))
 
     def _document(self, title: str, path: str, body: Markup) -> str:
         frame = Frame("dnsproxy", _PAGES, self._look().state, _RAW)

@@ -16,6 +16,7 @@ from sidecar.admin.answers import Answer, Route
 _TYPES: Final = {
     "style.css": "text/css; charset=utf-8",
     "script.js": "text/javascript; charset=utf-8",
+    "stream.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 

@@ -20,7 +20,17 @@ from sidecar.values.errors import StartError
 from tests.dnsproxy.admin.administering import administered
 from tests.kit.serve_inside import get, serving, settings
 
-PAGES = ("/", "/names", "/left-out", "/in-doubt", "/skipped", "/why", "/why?name=app.example.org", "/history")
+PAGES = (
+    "/",
+    "/names",
+    "/left-out",
+    "/in-doubt",
+    "/skipped",
+    "/why",
+    "/why?name=app.example.org",
+    "/history",
+    "/queries",
+)
 
 
 async def test_every_page_is_whole_and_knows_where_it_is() -> None:
