@@ -176,6 +176,8 @@ def _dnstap_settings(values: dict[str, Any]) -> DnstapSettings | None:
         if identity:
             raise StartError("--dnstap-identity is for --dnstap")
         return None
+    if TapMode(values["tap"]) is TapMode.OFF:
+        raise StartError("--tap off shows queries to nobody, and --dnstap sends them to a collector: leave out one")
     return DnstapSettings(values["dnstap"], identity or socket.gethostname(), f"switchback {version('switchback')}")
 
 

@@ -6,6 +6,7 @@ watch_policy.py decides the next request. An object is never removed without pro
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -244,8 +245,18 @@ class _Follower(Generic[T]):
         items = iter(changes.items())
         while part := dict(islice(items, self.pace.slice_size)):
             self.status.unreadable += sum(isinstance(value, Unreadable) for value in part.values())
+            # Once for each slice: a log of warnings must not cost a look for each object.
+            if _log.is_enabled_for(logging.DEBUG):
+                self.log_objects(part)
             self.on_change(part)
             await trio.lowlevel.checkpoint()
+
+    def log_objects(self, changes: Changes[T]) -> None:
+        """Each object's event, by name and version: its content may be nobody's business."""
+        for key, value in changes.items():
+            what = "object deleted" if value is None else "object"
+            unreadable = {"unreadable": value.reason} if isinstance(value, Unreadable) else {}
+            _log.debug(what, kind=self.collection.kind, object=key, version=self.store.version_of(key), **unreadable)
 
     def fail(self, position: Position, error: ApiError, *, version: str, lasted: float) -> Position:
         self.status.errors[error.cause] += 1

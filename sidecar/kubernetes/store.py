@@ -44,6 +44,10 @@ class Store(Generic[T]):
                 changes[key] = value
         return changes
 
+    def version_of(self, key: str) -> str | None:
+        """The known version of an object; None without one."""
+        return self._versions.get(key)
+
     def relist(self) -> Relist[T]:
         """Start to read the whole collection again."""
         return Relist(self)

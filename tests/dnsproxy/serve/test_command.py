@@ -479,6 +479,7 @@ def test_a_dnstap_collector_is_told_the_hostname_or_what_the_flag_says(made: lis
         pytest.param(("--dnstap", "/run/dnstap.sock"), "--dnstap: '/run/dnstap.sock' is not unix:PATH", id="a path"),
         pytest.param(("--dnstap", "tcp:collector:6000"), "--dnstap: 'collector' is not an IP", id="a name"),
         pytest.param(("--dnstap-identity", "pod-7"), "--dnstap-identity is for --dnstap", id="an identity alone"),
+        pytest.param(("--dnstap", "unix:/a", "--tap", "off"), "--tap off shows queries to nobody", id="the tap is off"),
         pytest.param(
             ("--dnstap", "unix:/a", "--dnstap-identity", "a\nb"), "--dnstap-identity: ", id="an identity of two lines"
         ),

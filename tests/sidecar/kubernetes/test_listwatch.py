@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -36,6 +37,13 @@ from tests.kit.faulty_api import (
     thing,
     watch,
 )
+
+OBJECT_LINES = [
+    ("object", "default/a", "1"),
+    ("object", "default/a", "12"),
+    ("object", "default/b", "13"),
+    ("object deleted", "default/a", None),
+]
 
 
 class _Spec(msgspec.Struct):
@@ -640,8 +648,21 @@ async def test_trouble_is_logged_once_and_so_is_its_end(autojump_clock: MockCloc
     with structlog.testing.capture_logs() as logs:
         async with following(api) as seen:
             await seen.until(lambda: len(api.watched) == 6)
-    assert [line["event"] for line in logs] == ["synced", "retrying", "recovered"]
-    assert logs[1]["cause"] == "server-trouble"
+    told = [line for line in logs if line["log_level"] != "debug"]
+    assert [line["event"] for line in told] == ["synced", "retrying", "recovered"]
+    assert told[1]["cause"] == "server-trouble"
+
+
+@pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO])
+async def test_each_object_is_a_line_at_the_level_debug_alone(autojump_clock: MockClock, level: int) -> None:
+    changes = [event("MODIFIED", thing("a", "12", colour="red")), event("MODIFIED", thing("b", "13", colour=7))]
+    api = FaultyApi([page(thing("a"))], [watch(*changes, event("DELETED", thing("a", "14")), SILENCE)])
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(level))
+    with structlog.testing.capture_logs() as logs:
+        async with following(api) as seen:
+            await seen.until(lambda: seen.taken_out == ["default/a"])
+    told = [(one["event"], one["object"], one["version"]) for one in logs if one["log_level"] == "debug"]
+    assert told == (OBJECT_LINES if level == logging.DEBUG else [])
 
 
 async def test_list_is_read_again_now_and_then(autojump_clock: MockClock) -> None:
