@@ -19,7 +19,7 @@ from tests.kit.programs import program
 pytestmark = pytest.mark.peer("coredns", "dig")
 
 GUIDE = ROOT / "docs" / "pages" / "tap.md"
-LINE = "rewrite edns0 subnet set 32 128"
+LINE = "rewrite continue edns0 subnet set 32 128"
 
 
 def corefile(server: object, *lines: str) -> str:
@@ -73,7 +73,7 @@ async def test_the_network_goes_on_to_the_upstream_as_the_guide_warns(tmp_path: 
 
 
 async def test_narrower_networks_hide_the_pod(tmp_path: Path) -> None:
-    line = "rewrite edns0 subnet set 24 56"
+    line = "rewrite continue edns0 subnet set 24 56"
     assert line in GUIDE.read_text()
     async with running() as server:
         with (
@@ -83,3 +83,12 @@ async def test_narrower_networks_hide_the_pod(tmp_path: Path) -> None:
             assert await dig(coredns.port, OURS) == [OURS_AT]
             events = await listener.receive(describe)
     assert "127.0.0.0/24" in {event.subnet for event in events}
+
+
+async def test_the_rewrites_after_the_line_still_work(tmp_path: Path) -> None:
+    """Without `continue`, a rewrite that matches ends all that follow in its block."""
+    async with running() as server:
+        with running_coredns(
+            tmp_path, corefile(server.endpoint, LINE, f"rewrite stop name alias.example.net {OURS}")
+        ) as coredns:
+            assert OURS_AT in await dig(coredns.port, "alias.example.net")
