@@ -23,7 +23,7 @@ WINDOW: Final = 60.0
 SLOT: Final = 5.0
 """Seconds that are forgotten together."""
 PAIRS: Final = 20_000
-"""Pairs of a name and a client in all slots; together some 6 MB."""
+"""Pairs of a name and a client in all slots; together 5 to 10 MB, the most if each name differs."""
 CLIENTS: Final = 100
 """Clients of one name in one slot."""
 SHOWN: Final = 20
