@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from ipaddress import ip_address
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec.structs import astuple
 
 from dnsproxy.answers.table import Host
 from dnsproxy.dns import names
@@ -19,14 +19,17 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.verdict import Excluded, Verdict
+from sidecar.values.endpoints import is_address
 
 _MOST_EXCLUDED: Final = 200
 """Excluded claims of one hostname that replicas show."""
 _REACHES: Final = tuple(Reach)
+_is_address: Final = lru_cache(maxsize=1024)(is_address)
+"""Nearly all rows of a table have the same few addresses."""
 
 
 class _Claim(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A claim without its hostname and reach; the fields are those of Claim."""
+    """A claim without its hostname and reach; the other fields are those of Claim, in their order."""
 
     origin: tuple[str, ...]
     addresses: tuple[str, ...] = ()
@@ -147,7 +150,7 @@ def _parse_judged(hostname: str, one: _Judged) -> Judgement:
 
 def _shorten(struct: msgspec.Struct) -> list[Any]:
     """The fields up to the last one that is not its default: a row of most hostnames has a tenth of the fields."""
-    values = list(msgspec.structs.astuple(struct))
+    values = list(astuple(struct))
     defaults = struct.__struct_defaults__
     while defaults and values[-1] == defaults[-1]:
         values.pop()
@@ -156,51 +159,12 @@ def _shorten(struct: msgspec.Struct) -> list[Any]:
 
 
 def _format_claim(claim: Claim) -> list[Any]:
-    origin = claim.origin
-    found = _Claim(
-        (origin.kind, origin.name, origin.namespace, origin.created),
-        claim.addresses,
-        claim.ingress_class,
-        claim.target,
-        claim.status,
-        claim.routed,
-        claim.annotated,
-        claim.since,
-        claim.target_from,
-        claim.gateway,
-        claim.accepted,
-    )
-    return _shorten(found)
+    _, _, origin, *rest = astuple(claim)
+    return _shorten(_Claim(astuple(origin), *rest))
 
 
 def _parse_claim(hostname: str, reach: Reach, claim: _Claim) -> Claim:
-    kind, name, namespace, created = claim.origin if len(claim.origin) == 4 else _bad_origin()  # noqa: PLR2004
-    return Claim(
-        hostname,
-        reach,
-        Origin(kind, name, namespace, created),
-        claim.addresses,
-        claim.ingress_class,
-        claim.target,
-        claim.status,
-        claim.routed,
-        claim.annotated,
-        claim.since,
-        claim.target_from,
-        claim.gateway,
-        claim.accepted,
-    )
-
-
-@lru_cache(maxsize=1024)
-def _is_address(text: str) -> bool:
-    """Whether a text is an address; nearly all rows of a table have the same few."""
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _bad_origin() -> NoReturn:
-    raise ValueError("a claim's origin has not four parts")
+    origin, *rest = astuple(claim)
+    if len(origin) != len(Origin.__struct_fields__):
+        raise ValueError("a claim's origin has not four parts")
+    return Claim(hostname, reach, Origin(*origin), *rest)

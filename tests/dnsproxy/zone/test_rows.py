@@ -49,6 +49,26 @@ def test_a_row_is_read_as_it_was_judged(excluded: int) -> None:
     assert parse_row(text) == (HOSTNAME, (answered(excluded),))
 
 
+def test_a_claim_is_read_with_all_of_its_fields() -> None:
+    shown = claim(
+        addresses=("192.0.2.7",),
+        ingress_class="class",
+        target="service:edge/relay",
+        status=("192.0.2.8",),
+        routed=False,
+        annotated=True,
+        since="2026-02-02T00:00:00Z",
+        target_from="edge",
+        gateway="edge/gateway",
+        accepted=False,
+    )
+    unset = [name for name in shown.__struct_fields__ if getattr(shown, name) == getattr(claim(), name)]
+    assert unset == ["hostname", "reach", "origin"]
+    verdict = Verdict(shown, shown.addresses, (), contenders=(shown,))
+    judged = Judgement(Host(HOSTNAME, Reach.NAME, shown.addresses), verdict)
+    assert parse_row(format_row(HOSTNAME, [judged]) or b"") == (HOSTNAME, (judged,))
+
+
 def test_of_more_excluded_claims_the_first_200_are_told() -> None:
     text = format_row(HOSTNAME, [answered(3_000)])
     assert text is not None
