@@ -24,12 +24,11 @@ from dnsproxy.secondary.zone_follower import ZoneFollower, ZoneStatus
 from dnsproxy.zone.reading import Changes, Transfer, TransferRefused, records_of
 from dnsproxy.zone.requests import answer_notify
 from dnsproxy.zone.rows import parse_row
-from dnsproxy.zone.table_zone import APEX, owner_of, table_zone, text_records
+from dnsproxy.zone.table_zone import APEX, ROW_TTL, owner_of, table_zone, text_records
 from sidecar.kubernetes.errors import ServerTrouble
 from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from sidecar.loop.slices import in_slices
 
-ROW_TTL: Final = 5
 _SAVE_PAUSE: Final = 5.0
 """Seconds between two writes of the file, at least."""
 _SAVE_FACTOR: Final = 20

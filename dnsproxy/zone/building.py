@@ -20,12 +20,10 @@ from dnsproxy.zone.content import ZoneContent
 from dnsproxy.zone.control import Control, format_control
 from dnsproxy.zone.policy import Inexpressible, PolicyView, Wildcards, inexpressible, is_trigger, policy_row
 from dnsproxy.zone.rows import format_row
-from dnsproxy.zone.table_zone import APEX, owner_of, table_zone, text_records
+from dnsproxy.zone.table_zone import APEX, ROW_TTL, owner_of, table_zone, text_records
 from dnsproxy.zone.zone_records import fits
 
 _NO_TABLE: Final = HostTable()
-_ROW_TTL: Final = 5
-"""Of the table zone's records, which no resolver caches."""
 
 
 @dataclass(slots=True)
@@ -92,7 +90,7 @@ class BatchWriter:
         if self._hostname:
             text = format_row(self._hostname, self._judged)
             owner = owner_of(self._hostname, self._table_zone)
-            self._open.rows[owner] = None if text is None else text_records(owner, text, ttl=_ROW_TTL)
+            self._open.rows[owner] = None if text is None else text_records(owner, text, ttl=ROW_TTL)
         self._hostname, self._judged = "", []
 
 
@@ -175,7 +173,7 @@ class Zones:
         for owner, row in batch.rows.items():
             table.put(owner, row)
             yield
-        table.put(APEX, text_records(APEX, format_control(control), ttl=_ROW_TTL))
+        table.put(APEX, text_records(APEX, format_control(control), ttl=ROW_TTL))
 
     def _note_left_out(self, batch: Batch) -> None:
         if batch.whole:

@@ -18,6 +18,8 @@ LABEL: Final = b"\x0b_switchback"
 """The reserved label: the table zone is this label and the policy zone."""
 APEX: Final = b""
 """The owner of the control record."""
+ROW_TTL: Final = 5
+"""Of the zone's records, which no resolver caches."""
 _PART: Final = 16_000
 """Octets in one TXT record; a longer text takes several, each with `NUMBER/COUNT ` in front."""
 _HASHED: Final = b"\x09_too-long"
