@@ -18,7 +18,7 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 # ASYNC9xx: optional rules about checkpoints, off by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test test-quick check format docs peers cluster-peers world-peers cluster-test world-test release release-peers bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events bench-fleet soak clean
+.PHONY: help demo test test-quick test-pythons check format docs peers cluster-peers world-peers cluster-test world-test release release-peers bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events bench-fleet bench-doctor bench-memory soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -38,6 +38,9 @@ test: $(VENV)/.synced ## run every test; a test whose peer is missing is skipped
 
 test-quick: $(VENV)/.synced ## run the unit tests of the pure core, in less than a minute: after each edit
 	$(BYTECODE) $(BIN)/pytest --pure --quiet --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
+
+test-pythons: $(VENV)/.synced ## run the same on the other Pythons of this computer: 3.12, 3.13, 3.14 (ARGS='12 14')
+	$(BYTECODE) WORKERS=$(WORKERS) scripts/test-pythons.sh $(ARGS)
 
 check: $(VENV)/.synced ## lint, types, layers
 	$(BIN)/ruff check
@@ -62,7 +65,7 @@ bench-faults: $(VENV)/.synced ## measure lookups through a real CoreDNS while dn
 bench-relay: $(VENV)/.synced ## compare the relay with haproxy, nginx and a Go relay (ARGS=--help)
 	$(BIN)/python -m tests.bench.relay $(ARGS)
 
-bench-sync: $(VENV)/.synced ## measure the server with 10,000 and 100,000 Ingresses on a real API server (ARGS=--help)
+bench-sync: $(VENV)/.synced ## measure the server with 100,000 Ingresses, and objects of mixed kinds, on a real API server (ARGS=--help)
 	$(BIN)/python -m tests.bench.sync $(ARGS)
 
 bench-wholeip: $(VENV)/.synced ## measure the cost of wholeip's rules, and the time to load them into the kernel (root; ARGS=--help)
@@ -74,7 +77,14 @@ bench-wholeip-events: $(VENV)/.synced ## measure the time until a change among 1
 bench-fleet: $(VENV)/.synced ## measure a primary with 2,000 secondaries beside BIND and NSD (root; ARGS=--help)
 	$(BIN)/python -m tests.bench.fleet $(ARGS)
 
-bench: bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events bench-fleet ## run all benchmarks
+bench-doctor: $(VENV)/.synced ## measure doctor, status and the installer on a cluster with 10,000 Ingresses (ARGS=--help)
+	$(BIN)/python -m tests.bench.doctor $(ARGS)
+
+bench-memory: $(VENV)/.synced ## measure the memory of dnsproxy, proxy and wholeip (root) at rest, and what starting them takes (ARGS=--help)
+	$(BIN)/python -m tests.bench.memory $(ARGS)
+
+bench: $(VENV)/.synced ## measure everything in 20 minutes, and write a page of charts into build/bench (root for some; ARGS=--help)
+	$(BIN)/python -m tests.bench $(ARGS)
 
 soak: $(VENV)/.synced ## run the DNS server under mixed traffic and faults for 20 minutes and check for growth (ARGS=--help)
 	$(BIN)/python -m tests.soak $(ARGS)

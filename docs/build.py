@@ -14,6 +14,8 @@ from typing import Final
 
 from docs.fences import without_modes
 from docs.generated import fill_in
+from docs.speed.page import format_page
+from docs.speed.tables import read_recorded
 
 HERE: Final = Path(__file__).parent
 
@@ -25,6 +27,7 @@ def stage(folder: Path) -> None:
     shutil.copytree(HERE / "pages", pages)
     for page in pages.rglob("*.md"):
         page.write_text(without_modes(fill_in(page.read_text())))
+    (pages / "bench.html").write_text(format_page(read_recorded()))
     shutil.copy(HERE / "zensical.toml", folder)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import click
 
 from docs.generated import find_command
+from sidecar.cli.usage import GatheringOption
 
 SCHEMA: Final = Path(__file__).parent.parent / "deploy" / "chart" / "values.schema.json"
 COMMANDS: Final[Mapping[str, str]] = {
@@ -49,7 +50,21 @@ def _program(path: str) -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": {name: {"description": text, "type": _VALUE} for name, text in _variables(path).items()},
+        **_more_variables(path),
     }
+
+
+def _more_variables(path: str) -> dict[str, Any]:
+    """The variables that add values to that of a flag, whatever follows its name."""
+    command, context = find_command(path)
+    names = [
+        variable
+        for option in command.params
+        if isinstance(option, GatheringOption)
+        for variable in option.get_help_extra(context).get("envvars", ())
+    ]
+    patterns = {f"^{name}_[A-Z0-9_]+$": {"description": f"Adds values to {name}.", "type": _VALUE} for name in names}
+    return {"patternProperties": patterns} if patterns else {}
 
 
 def _variables(path: str) -> dict[str, str]:

@@ -27,6 +27,9 @@ from dnsproxy.doctor.printing import Style, format_diagnosis
 from docs.clients import format_clients, format_clients_without_coredns
 from docs.metrics import format_metrics
 from docs.played import format_absent, format_combinations, format_programs
+from docs.sources import format_sources
+from docs.speed.tables import PARTS as SPEED
+from docs.speed.tables import read_recorded
 from proxy.cli import main as proxy
 from sidecar.cli.program_commands import ProgramWithCommands
 from wholeip.cli import main as wholeip
@@ -233,6 +236,10 @@ def _described(properties: Mapping[str, Any], above: str = "") -> Iterator[tuple
             yield from _described(one.get("properties", {}), f"{name}.")
 
 
+def _speed(which: str) -> str:
+    return SPEED[which](read_recorded())
+
+
 _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "flags": _flags,
     "providers": _providers,
@@ -244,7 +251,9 @@ _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "metrics": _metrics,
     "clients": _clients,
     "played": _played,
+    "speed": _speed,
     "findings": _findings,
     "diagnosis": _diagnosis,
     "chart-values": _chart_values,
+    "sources": lambda _: format_sources(),
 }

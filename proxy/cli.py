@@ -214,10 +214,11 @@ def main(
     # Not at the top: --help and completion do not need these imports.
     from proxy.serve.program import serve  # noqa: PLC0415
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
+    from sidecar.loop.poller import BATCH  # noqa: PLC0415
 
     configure_logging(format=log_format, level=log_level)
     if workers > 1:
         from proxy.serve.supervisor import supervise  # noqa: PLC0415
 
         run_program(supervise, settings, admin, admin_host, drain, workers, log_format, log_level)
-    run_program(serve, settings, admin, admin_host, drain)
+    run_program(serve, settings, admin, admin_host, drain, handlers=BATCH)

@@ -22,7 +22,7 @@ from release.commands import failed, own_program, run
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
 _PLATFORMS: Final = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28")
 _PRUNED: Final = ("aiohttp", "aiohttp-retry")
-"""Half of the file: the asyncio client of the kubernetes package, which reads kubeconfigs for us without it."""
+"""Half of the file: the asyncio client of the kubernetes package, which runs credential plugins for us without it."""
 _OF_INSTALLER: Final = frozenset({".lock", "INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_cache.json"})
 _CHECK: Final = """\
 import sys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,3 +37,9 @@ def test_a_possessive_group_is_seen(text: str) -> None:
 @pytest.mark.parametrize("text", ["[a-z]*+", "(?:a)*", "(a)+", "a)*.+", "(a)+b+"])
 def test_what_is_none_is_left_alone(text: str) -> None:
     assert not POSSESSIVE_GROUP.search(text)
+
+
+def test_a_python_that_is_not_installed_is_named_and_skipped() -> None:
+    script = ROOT / "scripts" / "test-pythons.sh"
+    found = subprocess.run([script, "99"], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (0, "Python 3.99: skipped, it is not installed\n"), found.stderr

@@ -41,7 +41,8 @@ Examples:
 
 \b
 Requires CAP_NET_ADMIN in the network of the node.
-RBAC: list and watch on services, endpointslices, nodes and servicecidrs, with --endpoints verified on pods.
+RBAC: list and watch on services, endpointslices, nodes and servicecidrs, with --endpoints verified on pods; with
+--events create on events of events.k8s.io.
 """
 RULES_EPILOG = """\b
 Examples:
@@ -90,6 +91,12 @@ main.add_command(completion_command("wholeip"))
     "--end-connections",
     is_flag=True,
     help="When a pod gets its address, also end its TCP and SCTP connections to the outside that have another one.",
+)
+@click.option(
+    "--events",
+    is_flag=True,
+    help="Also report what is excluded, and why, as a Kubernetes Event about its Service: one for all agents, if it "
+    "lasts. Takes the right to create events.",
 )
 @click.option(
     "--remove-on-exit",

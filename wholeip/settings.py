@@ -45,6 +45,8 @@ class RunSettings:
     """Whether to end flows that a change of the rules no longer allows, and those that are older than a mapping."""
     end_connections: bool = False
     """Whether connections (TCP, SCTP) that are older than a mapping end too."""
+    events: bool = False
+    """Whether excluded Services are also reported as Kubernetes Events."""
     remove_on_exit: bool = False
     """Whether to remove the rules when the agent exits."""
     admin: Endpoint | None = None

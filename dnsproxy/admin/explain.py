@@ -134,7 +134,8 @@ def format_explanation_json(
 
     for _ in work():
         yield b""
-    yield msgspec.json.encode(found[0]) + b"\n"
+    # In ASCII: people read it with curl, and a class of a tenant could have what controls a terminal.
+    yield escaped_json(found[0]).encode() + b"\n"
 
 
 def parse_explanation(octets: bytes) -> Explanation:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.dns.names import is_wildcard, parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
@@ -18,7 +19,6 @@ from sidecar.cli.options import CheckedType, Decorated, EndpointType, add_option
 
 if TYPE_CHECKING:
     from dnsproxy.cluster_dns.found import ServiceRef
-    from dnsproxy.cluster_dns.own_service import ObjectRef
 
 OWN_SERVICE: Final = "switchback/dnsproxy"
 DNS_SERVICE: Final = "kube-system/kube-dns"
@@ -29,8 +29,6 @@ _LONGEST_NAME: Final = 253
 
 def parse_object_ref(text: str) -> ObjectRef:
     """The object of that name, `NAMESPACE/NAME`. Raises ValueError."""
-    from dnsproxy.cluster_dns.own_service import ObjectRef  # noqa: PLC0415  # --help stays fast
-
     namespace, slash, name = text.strip().partition("/")
     if not slash or not all(len(part) <= _LONGEST_NAME and _OBJECT_NAME.fullmatch(part) for part in (namespace, name)):
         raise ValueError(f"{text!a} is not NAMESPACE/NAME, such as {DNS_SERVICE}")
@@ -89,7 +87,7 @@ def output_option(command: Decorated) -> Decorated:
 
 def make_service_ref(dns_service: ObjectRef | None) -> ServiceRef:
     """The Service to take for the cluster's DNS."""
-    from dnsproxy.cluster_dns.found import ServiceRef  # noqa: PLC0415  # as above
+    from dnsproxy.cluster_dns.found import ServiceRef  # noqa: PLC0415  # --help stays fast
 
     return ServiceRef(dns_service.namespace, dns_service.name, exact=True) if dns_service else ServiceRef()
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from dnsproxy.cluster_dns.cluster_service import addresses_of, selector_of
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.requests import (
     DAEMON_SET,
     DEPLOYMENT,
@@ -39,17 +40,6 @@ _FLAG: Final = "--upstream"
 _VARIABLE: Final = "DNSPROXY_UPSTREAM"
 _CLUSTER_FIRST: Final = frozenset(["", "ClusterFirst"])
 _ALWAYS_CLUSTER: Final = "ClusterFirstWithHostNet"
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectRef:
-    """The namespace and name of an object."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

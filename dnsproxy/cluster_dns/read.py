@@ -14,7 +14,8 @@ import trio
 
 from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.found import Found, ServiceRef
-from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own, pods_of, slices_request
+from dnsproxy.cluster_dns.object_ref import ObjectRef
+from dnsproxy.cluster_dns.own_service import FoundOwn, find_own, pods_of, slices_request
 from dnsproxy.cluster_dns.requests import SERVICE, Answer, Denied, Request, Unreadable
 from sidecar.kubernetes import objects
 from sidecar.kubernetes.cluster import could_not_ask
@@ -23,6 +24,7 @@ from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, Ti
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.one_shot import get_object, list_all
+from sidecar.kubernetes.reads import Reads
 from sidecar.kubernetes.watch_policy import Pace
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
@@ -49,14 +51,14 @@ async def load_client(*, kubeconfig: str | None, context: str | None) -> ApiClie
     return ApiClient(await find_cluster(kubeconfig=kubeconfig, context=context, status=ExitStatus.UNKNOWN))
 
 
-async def discover(client: ApiClient, where: ServiceRef | None = None, *, deadlines: Deadlines = DEADLINES) -> Found:
+async def discover(client: Reads, where: ServiceRef | None = None, *, deadlines: Deadlines = DEADLINES) -> Found:
     """What serves the cluster's DNS. Raises StartError with status 3 if the API server does not answer."""
     answers = await gather(client, lambda answers: find(answers, where).wanted, deadlines=deadlines)
     return find(answers, where)
 
 
 async def gather(
-    client: ApiClient, wanted: Callable[[Answers], Iterable[Request]], *, deadlines: Deadlines = DEADLINES
+    client: Reads, wanted: Callable[[Answers], Iterable[Request]], *, deadlines: Deadlines = DEADLINES
 ) -> Answers:
     """The answers to all wanted requests, read until none is wanted. Raises StartError with status 3."""
     reader = _Reader(client, deadlines.response)
@@ -74,7 +76,7 @@ async def gather(
 
 
 class _Reader:
-    def __init__(self, client: ApiClient, seconds: float) -> None:
+    def __init__(self, client: Reads, seconds: float) -> None:
         self._client = client
         self._seconds = seconds
         self.answers: dict[Request, Answer] = {}
@@ -95,7 +97,7 @@ class _Reader:
             self.failures.append(str(error))
 
 
-async def _answer(client: ApiClient, request: Request, seconds: float) -> Answer:
+async def _answer(client: Reads, request: Request, seconds: float) -> Answer:
     """The answer to one request; a refusal is an answer. Raises ApiError for any other failure."""
     try:
         if request.name is not None:
@@ -109,7 +111,7 @@ async def _answer(client: ApiClient, request: Request, seconds: float) -> Answer
         return Unreadable(str(error))
 
 
-async def _list(client: ApiClient, request: Request, seconds: float) -> Answer:
+async def _list(client: Reads, request: Request, seconds: float) -> Answer:
     kind = request.kind
     collection = Collection(kind.name, request.path, kind.type, label_selector=request.label_selector)
     found = await list_all(client, collection, pace=Pace(list_timeout=seconds))
@@ -132,7 +134,7 @@ async def read_own_pods(client: ApiClient, ref: ObjectRef) -> tuple[Endpoint, ..
 
 
 async def read_own(
-    client: ApiClient, ref: ObjectRef, cluster_dns: tuple[str, ...] = (), *, deadlines: Deadlines = DEADLINES
+    client: Reads, ref: ObjectRef, cluster_dns: tuple[str, ...] = (), *, deadlines: Deadlines = DEADLINES
 ) -> FoundOwn:
     """The own Service of dnsproxy. Raises StartError with status 3."""
     answers = await gather(client, lambda answers: find_own(answers, ref, cluster_dns).wanted, deadlines=deadlines)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dnsproxy.cluster_dns.kube_dns import STUB_DOMAINS, UPSTREAMS, Nameservers, Zones, parse_value
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.traces import ANNOTATION
 from dnsproxy.corefile.cluster_zones import ClusterZones, cluster_zones
 from dnsproxy.corefile.model import CorefileError

@@ -64,6 +64,8 @@ class BatchPort:
         incoming = self._incoming
         incoming.bases[:] = self._id_addresses
         incoming.sizes[:] = lengths_of(MESSAGE)
+        if self._local:
+            incoming.control_lengths[:] = self._full_controls
         # The kernel takes the ID of a reply from the buffer of the query.
         self._outgoing.first_bases[:] = self._id_addresses
         self._outgoing.first_sizes[:] = lengths_of(ID)
@@ -81,20 +83,33 @@ class BatchPort:
     def receive(self, limit: int = BATCH) -> list[bytes]:
         """See DatagramPort."""
         incoming = self._incoming
-        if self._names_vary:
-            incoming.name_lengths[:] = self._full_names
-        if self._local:
-            incoming.control_lengths[:] = self._full_controls
+        if self._names_vary or self._local:
+            self._restore_lengths()
         count = self._recvmmsg(self._descriptor, self._incoming_pointer, limit, _DONTWAIT, None)
         if count <= 0:
             # -1 is EAGAIN, or an ICMP error for an earlier reply, which the kernel reports only once.
+            self._lengths = []
             return []
-        self._lengths = lengths = incoming.lengths[:count].tolist()
         octets = self._input
+        if count == 1:
+            length = incoming.lengths[0]
+            self._lengths = [length]
+            return [octets[ID:length]]
+        self._lengths = lengths = incoming.lengths[:count].tolist()
         return [
             octets[body : start + length]
             for body, start, length in zip(self._bodies, self._starts, lengths, strict=False)
         ]
+
+    def _restore_lengths(self) -> None:
+        """Give the last batch's headers the room for an address and a control message again."""
+        incoming, used = self._incoming, len(self._lengths)
+        if self._names_vary:
+            incoming.name_lengths[:used] = self._full_names[:used]
+        if self._local and used == 1:
+            incoming.control_lengths[0] = CONTROL
+        elif self._local:
+            incoming.control_lengths[:used] = self._full_controls[:used]
 
     def age(self) -> float:
         """See DatagramPort."""
@@ -107,6 +122,10 @@ class BatchPort:
 
     def send(self, bodies: Sequence[bytes | None]) -> None:
         """See DatagramPort."""
+        if len(bodies) == 1:
+            if bodies[0] is not None:
+                self._send_one(bodies[0])
+            return
         taken: Sequence[int] = range(len(bodies))
         present: Sequence[bytes] = bodies  # type: ignore[assignment]
         try:
@@ -126,6 +145,20 @@ class BatchPort:
             self._output[: len(octets)] = octets
             self._lay_out(present, taken)
             self._transmit(len(present))
+
+    def _send_one(self, body: bytes) -> None:
+        """As _lay_out and _transmit for a batch of one, which is most of them unless there is load."""
+        incoming, outgoing, size = self._incoming, self._outgoing, len(body)
+        self._output[:size] = body
+        outgoing.sizes[0], outgoing.bases[0] = size, self._output_base
+        if self._names_vary:
+            outgoing.name_lengths[0] = incoming.name_lengths[0]
+        if self._local:
+            self._interfaces[0] = 0
+            outgoing.control_lengths[0] = incoming.control_lengths[0]
+        if not self._in_order:
+            self._point(range(1))
+        self._transmit(1)
 
     def _lay_out(self, bodies: Sequence[bytes], taken: Sequence[int]) -> None:
         """Write the headers for sendmmsg. The n-th reply goes to sender taken[n]."""

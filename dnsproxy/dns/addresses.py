@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import struct
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
@@ -32,6 +33,8 @@ class AddressReply(NamedTuple):
     """Texts in canonical form."""
     aliases: tuple[str, ...] = ()
     """The targets of CNAMEs, in normal form; targets that are not hostnames are excluded."""
+    ttl: int | None = None
+    """Seconds, the least of all its records of class IN; None without any."""
 
 
 class PublicRecord(NamedTuple):
@@ -42,6 +45,8 @@ class PublicRecord(NamedTuple):
     aliases: tuple[str, ...] = ()
     exists: bool = False
     """Whether there is such a name, with records of any type or with names below it."""
+    ttl: int | None = None
+    """Seconds for which its addresses and aliases may be kept, the least of all of them; None without any."""
 
 
 def parse_address_reply(message: bytes) -> AddressReply | None:
@@ -54,20 +59,23 @@ def parse_address_reply(message: bytes) -> AddressReply | None:
     rcode = message[3] & 0xF
     addresses: dict[str, None] = {}
     aliases: dict[str, None] = {}
+    least: int | None = None
     for _ in range(min(message[6] << 8 | message[7], _MOST)):
         start = wire.skip_name(message, position)
         if not start or start + _FIXED.size > len(message):
             return None
-        rtype, klass, _ttl, size = _FIXED.unpack_from(message, start)
+        rtype, klass, ttl, size = _FIXED.unpack_from(message, start)
         data = start + _FIXED.size
         position = data + size
         if position > len(message):
             return None
+        if klass == wire.CLASS_IN:
+            least = _least(least, ttl)
         if klass == wire.CLASS_IN and _SIZES.get(rtype) == size:
             addresses[str(ip_address(message[data:position]))] = None
         elif klass == wire.CLASS_IN and rtype == _CNAME:
             aliases |= dict.fromkeys(_hostname_at(message, data))
-    return AddressReply(rcode, tuple(addresses), tuple(aliases))
+    return AddressReply(rcode, tuple(addresses), tuple(aliases), least)
 
 
 def join_replies(replies: Iterable[AddressReply | None]) -> PublicRecord | None:
@@ -77,13 +85,18 @@ def join_replies(replies: Iterable[AddressReply | None]) -> PublicRecord | None:
     """
     found = list(replies)
     aliases = tuple(sorted({alias for reply in found if reply is not None for alias in reply.aliases}))
+    least = reduce(_least, (reply.ttl for reply in found if reply is not None), None)
     if any(reply is not None and reply.rcode == Rcode.NXDOMAIN for reply in found):
-        return PublicRecord((), aliases, exists=bool(aliases))
+        return PublicRecord((), aliases, exists=bool(aliases), ttl=least)
     whole = [reply for reply in found if reply is not None and reply.rcode == Rcode.NOERROR]
     if len(whole) < len(found):
         return None
     addresses = {address for reply in whole for address in reply.addresses if _is_reachable(address)}
-    return PublicRecord(tuple(sorted(addresses)), aliases, exists=True)
+    return PublicRecord(tuple(sorted(addresses)), aliases, exists=True, ttl=least)
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one, other)
 
 
 def _is_reachable(address: str) -> bool:

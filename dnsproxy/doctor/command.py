@@ -14,6 +14,7 @@ import click
 from dnsproxy.cluster_dns.options import OBJECT_REF, cluster_options, make_service_ref, output_option, service_option
 from dnsproxy.dns.names import parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
+from dnsproxy.sources.names import parse_source_name
 from sidecar.cli.options import (
     BadUsage,
     CheckedType,
@@ -26,10 +27,11 @@ from sidecar.cli.options import (
     run_program,
 )
 from sidecar.cli.progress_line import ProgressLine
+from sidecar.cli.usage import GatheringOption
 from sidecar.values.text import one_line
 
 if TYPE_CHECKING:
-    from dnsproxy.cluster_dns.own_service import ObjectRef
+    from dnsproxy.cluster_dns.object_ref import ObjectRef
     from dnsproxy.doctor.collect.collecting import Places
     from dnsproxy.doctor.collect.reader import Progress
     from dnsproxy.doctor.facts.model import Facts
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from dnsproxy.doctor.judge.paths import Paths
 
 _STDIN: Final = "-"
+_TABLE: Final = "rpz:"
 _IN_A_POD: Final = "KUBERNETES_SERVICE_HOST"
 EPILOG = """\b
 Examples:
@@ -52,13 +55,19 @@ Outside the cluster nothing is dialled. A pod without any rights can do that par
 
 \b
 RBAC rights, for the whole cluster: list services, endpointslices, nodes, namespaces, deployments, daemonsets,
-ingresses, ingressclasses, the kinds of the Gateway API and clienttrafficpolicies of Envoy Gateway; get services and
-configmaps, felixconfigurations of Calico, mutatingadmissionpolicies and mutatingadmissionpolicybindings
-switchback-ip-mode; in dnsproxy's namespace get pods/proxy, for the age of the table. deploy/components/doctor has these
-rights and a pod that uses them. The doctor names each missing right, and takes nothing for absent that it could not
-read. The file has names, addresses, networks of pods, annotations of load balancers and settings about the PROXY
-protocol; no token, no Secret, no key.
+ingresses, ingressclasses, the kinds of the Gateway API and of dnsproxy's other sources, and clienttrafficpolicies of
+Envoy Gateway; get services and configmaps, felixconfigurations of Calico, mutatingadmissionpolicies and
+mutatingadmissionpolicybindings switchback-ip-mode; in dnsproxy's namespace get pods/proxy, for the age of the table.
+deploy/components/doctor has these rights and a pod that uses them, without those for --source crd. The doctor names
+each missing right, and takes nothing for absent that it could not read. The file has names,
+addresses, networks of pods, annotations of load balancers and settings about the PROXY protocol; no token, no Secret,
+no key.
 """
+
+
+def _parse_source(text: str) -> str:
+    """As `serve` takes it, whose variable may be set here: another dnsproxy's table has no objects to read."""
+    return text if text.startswith(_TABLE) else parse_source_name(text)
 
 
 def _file_options(command: Decorated) -> Decorated:
@@ -103,6 +112,15 @@ def _place_options(command: Decorated) -> Decorated:
             type=EndpointType(),
             help="The relay's admin port, to ask it directly and not through the API server.",
         ),
+        click.option(
+            "--source",
+            type=CheckedType("source", _parse_source),
+            cls=GatheringOption,
+            metavar="NAME|crd:PLURAL.GROUP:PATH[,PATH]",
+            multiple=True,
+            help="Also read the hosts of this source, as `dnsproxy serve --source` does. Ingresses, Gateways and the "
+            "sources in dnsproxy's own settings are read without it.",
+        ),
     )
 
 
@@ -125,6 +143,7 @@ def doctor(
     public_dns: Endpoint | None,
     admin: Endpoint | None,
     relay_admin: Endpoint | None,
+    source: tuple[str, ...],
     probe: bool | None,
     save: str | None,
     from_file: str | None,
@@ -140,7 +159,7 @@ def doctor(
 
     if from_file is not None and (kubeconfig or context):
         raise BadUsage(["--from asks no API server, so --kubeconfig and --context have no effect with it"])
-    places = Places(make_service_ref(dns_service), service, relay, dns, public_dns, admin, relay_admin)
+    places = Places(make_service_ref(dns_service), service, relay, dns, public_dns, admin, relay_admin, source)
     run_program(_run, host or "", kubeconfig, context, places, probe, save, from_file, output)
 
 

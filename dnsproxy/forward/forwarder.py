@@ -71,13 +71,14 @@ class Forwarder:
     def __len__(self) -> int:
         return len(self.admission)
 
-    async def run(self) -> None:
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Receive replies and take the steps of all flights until cancelled."""
         async with trio.open_nursery() as nursery:
             # It ends with run().
             self._attempts.nursery = nursery
             nursery.start_soon(partial(self._poller.run, after=self.flush))
             nursery.start_soon(self.upstreams.run, self.loops)
+            task_status.started()
             while True:
                 if not self._flights:
                     self._started = trio.Event()

@@ -13,6 +13,11 @@ from typing import Final
 
 from dnsproxy.hostnames.claim_map import ClaimMap
 from dnsproxy.hostnames.claims import Claim, Rejection
+from dnsproxy.hostnames.name_limits import distinct
+from dnsproxy.hostnames.targets import OWN
+
+_CLASSED_BY_STATUS: Final = frozenset({"Route"})
+"""Kinds whose class is in the status, too: whoever may write it could name any load balancer that of any class."""
 
 _SLICE: Final = 100
 """Objects forgotten in one slice, in less than a millisecond."""
@@ -62,7 +67,7 @@ class ClaimStore:
         objects = self._claims.get(source)
         if objects is None:
             objects = self._claims[source] = ClaimMap()
-        old, new = objects.get(key), tuple(dict.fromkeys(claims))
+        old, new = objects.get(key), distinct(claims)
         if old == new:
             return frozenset()
         objects.put(key, new)
@@ -175,7 +180,7 @@ class ClaimStore:
         return self._rejected
 
     def _count_balancer(self, claim: Claim, step: int) -> None:
-        if not claim.status:
+        if not claim.status or claim.target == OWN or claim.origin.kind in _CLASSED_BY_STATUS:
             return
         uses = self._balancers.setdefault(claim.ingress_class, {})
         uses[claim.status] = uses.get(claim.status, 0) + step

@@ -20,7 +20,6 @@ from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import AUTO
 from dnsproxy.hostnames.wildcards import reaches
-from sidecar.kubernetes.route_services import is_subject
 
 MOST: Final = 1_000
 """Subjects."""
@@ -126,8 +125,7 @@ class ClaimedSubjects:
         for reach in reaches(hostname):
             for claim in self._registry.verdict(hostname, reach).contenders:
                 subject = self._registry.targets.subject_of(claim)
-                # The annotation for the class of an Ingress may be any text.
-                if subject and is_subject(subject):
+                if subject:
                     found.setdefault(subject, []).append(claim)
         return found
 

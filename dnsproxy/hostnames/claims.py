@@ -37,12 +37,15 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     addresses: tuple[str, ...] = ()
     """Fixed addresses (static names); empty if the target decides."""
     ingress_class: str | None = None
-    """The class of the Ingress or Gateway, whose target applies; None: the default target."""
+    """The class of the Ingress or Gateway, whose target applies; None: the default target. That of an Istio Gateway is
+    its selector, `istio=ingressgateway`."""
     target: str | None = None
     """The target that the object itself chose (`switchback.dev/target`), which overrides that of its class:
-    `ADDRESS[,ADDRESS]` in canonical form, `service:NAMESPACE/NAME` or `status`."""
+    `ADDRESS[,ADDRESS]` in canonical form, `service:NAMESPACE/NAME` or `status`; `own` for addresses that the object
+    itself has, as those of its pods."""
     status: tuple[str, ...] = ()
-    """The addresses and hostnames in the load balancer status of the object, or of the Gateway that serves it."""
+    """The addresses and hostnames in the load balancer status of the object, or of the Gateway that serves it; with the
+    target `own` the object's own addresses."""
     routed: bool = True
     """False for a listener without a route: it accepts connections for the name, but an object that routes it wins."""
     annotated: bool = False
@@ -53,9 +56,13 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     target_from: str = ""
     """The namespace of the object that chose the target, such as the Gateway of a route; empty: the claim's own."""
     gateway: str = ""
-    """The Gateway that serves the name, `NAMESPACE/NAME`; empty for an object of another API."""
+    """The Gateway that serves the name: `NAMESPACE/NAME` in the Gateway API, which route Services can be for, or
+    `IstioGateway NAMESPACE/NAME`. Empty for an object of an API without Gateways."""
     accepted: bool = True
     """False for a Gateway, and what attaches to it, that no controller has accepted."""
+    declared: tuple[str, ...] = ()
+    """The addresses and hostnames to which the public record points, as the object's writer says (external-dns):
+    they explain a record that points elsewhere, and prove nothing."""
 
 
 class Rejection(msgspec.Struct, frozen=True, gc=False):

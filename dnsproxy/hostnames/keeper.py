@@ -52,7 +52,8 @@ def _make_writer(ttl: int, never: tuple[str, ...]) -> TableWriter:
 class TableKeeper:
     """Owns the registry and the next table.
 
-    `make_writer` makes a writer for a TTL and for denied names; `settle` waits until others have what was written.
+    `make_writer` makes a writer for a TTL and for denied names; `settle` waits until others have what was written;
+    `on_swap` gets the number of names that each swap judged.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class TableKeeper:
         sources: Iterable[str],
         make_writer: Callable[[int, tuple[str, ...]], TableWriter] = _make_writer,
         settle: Callable[[], Awaitable[None]] | None = None,
+        on_swap: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.registry = registry
         self.names = 0
@@ -75,6 +77,7 @@ class TableKeeper:
         self._made_for = ttl, registry.denied
         self._make_writer = make_writer
         self._settle = settle
+        self._on_swap = on_swap
         self._writer = make_writer(ttl, registry.denied)
         self._publish = publish
         self._unsynced = dict.fromkeys(sources)
@@ -154,6 +157,7 @@ class TableKeeper:
         if not self._unsynced:
             self.registry.holds.begin()
         self._log_news()
+        self._on_swap(changed)
         if changed or reported:
             self._log.info("table swapped", names=self.names, changed=changed, waiting_for=list(self._unsynced))
         return took

@@ -36,13 +36,25 @@ def too_many(most: int) -> str:
 
 def weight_of(claim: Claim) -> int:
     """As how many names a claim counts."""
-    chosen = claim.hostname, claim.origin.name, claim.target or "", claim.ingress_class or "", *claim.status
+    chosen = (
+        claim.hostname,
+        claim.origin.name,
+        claim.target or "",
+        claim.ingress_class or "",
+        *claim.status,
+        *claim.declared,
+    )
     return 1 + sum(map(len, chosen)) // _OCTETS
 
 
 def count_names(claims: Sequence[Claim]) -> int:
     """As how many names the claims of an object count."""
     return sum(map(weight_of, claims))
+
+
+def distinct(claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """The claims of an object, each once; most objects have a single one."""
+    return tuple(dict.fromkeys(claims)) if len(claims) > 1 else tuple(claims)
 
 
 def first_names(claims: Sequence[Claim], most: int) -> Sequence[Claim]:

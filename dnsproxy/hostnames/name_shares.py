@@ -4,7 +4,8 @@ The law: pure. Once settled, what is admitted depends only on the set of objects
 and a change costs what it touches. Within a namespace the oldest objects are admitted, up to the fair level; the first
 that does not fit is left out, and all that are younger. A namespace below the level loses nothing.
 
-Nothing but age and size is kept of an object that is left out, because a tenant can create any number of them. If there
+What the store has of these sources came through here: an object's age and size are read from its claims there. Nothing
+but age and size is kept of an object that is left out, because a tenant can create any number of them. If there
 is room again, it is wanted: its source has to report it once more.
 """
 
@@ -17,7 +18,7 @@ from dnsproxy.hostnames.age_order import AgeOrder, Entry
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.fair_level import FairLevel
-from dnsproxy.hostnames.name_limits import NameLimits, count_names, first_names, too_many
+from dnsproxy.hostnames.name_limits import NameLimits, count_names, distinct, first_names, too_many
 from dnsproxy.hostnames.rejection_shares import RejectionShares
 
 NAMESPACE: Final = "Namespace"
@@ -38,8 +39,8 @@ class NameShares:
         self.on_work = on_work
         self._store = store
         self._rejections = RejectionShares()
-        self._entries: dict[str, dict[str, Entry]] = {}
-        """By source, then by key."""
+        self._absent: dict[Place, Entry] = {}
+        """The objects that the store has no claims of: those that are left out, and those that are wanted."""
         self._namespaces: dict[str, AgeOrder] = {}
         self._fair = FairLevel(ceiling=limits.per_namespace, capacity=limits.total)
         self._level = self._fair.level
@@ -57,6 +58,7 @@ class NameShares:
         self, source: str, key: str, claims: Sequence[Claim], rejections: Sequence[Rejection] = ()
     ) -> frozenset[str]:
         """Like ClaimStore.replace; without claims and rejections, the object is gone."""
+        claims = distinct(claims)
         kept = first_names(claims, self.limits.per_object)
         if len(kept) < len(claims):
             rejections = [*rejections, Rejection(claims[0].origin, too_many(self.limits.per_object))]
@@ -67,12 +69,12 @@ class NameShares:
 
     def restore(self, source: str, key: str, claims: Sequence[Claim]) -> frozenset[str]:
         """Like ClaimStore.restore."""
-        kept = first_names(claims, self.limits.per_object)
+        kept = first_names(distinct(claims), self.limits.per_object)
         return self._store.restore(source, key, kept) if self._put(source, key, kept) else frozenset()
 
     def is_left_out(self, source: str, key: str) -> bool:
         """Whether the object claims names and is not admitted."""
-        entry = self._entries.get(source, {}).get(key)
+        entry = self._absent.get((source, key))
         return entry is not None and not self._namespaces[_namespace_of(key)].admits(entry)
 
     def restored(self, source: str) -> int:
@@ -123,6 +125,7 @@ class NameShares:
 
     def _leave_out(self, entry: Entry) -> frozenset[str]:
         place = entry.source, entry.key
+        self._absent[place] = entry
         namespace, _, name = entry.key.partition("/")
         left_out = _left_out(Origin(entry.source, name, namespace, entry.created), entry.size)
         rejections = self._bound(place, [*self._store.rejections_at(place), left_out])
@@ -132,20 +135,29 @@ class NameShares:
         """Note the age and size of an object; returns whether it is admitted."""
         name = _namespace_of(key)
         self._forget_wanted(name, (source, key))
-        before = self._entries.get(source, {}).get(key)
-        after = Entry(claims[0].origin.created, source, key, count_names(claims)) if claims else None
+        before, after = self._entry(source, key), _entry_of(source, key, claims)
+        self._absent.pop((source, key), None)
         if after is None and before is None:
             return False
         space = self._namespaces.setdefault(name, AgeOrder())
-        return space.admits(before) if before and after == before else self._exchange(name, space, before, after)
+        if before is not None and before == after:
+            admitted = space.admits(before)
+        else:
+            admitted = self._exchange(name, space, before, after)
+        if after is not None and not admitted:
+            self._absent[source, key] = after
+        return admitted
+
+    def _entry(self, source: str, key: str) -> Entry | None:
+        """The entry of an object, made from its claims: to keep it beside them would take a tenth of their memory."""
+        claims = self._store.claims_at(source, key)
+        return _entry_of(source, key, claims) if claims else self._absent.get((source, key))
 
     def _exchange(self, name: str, space: AgeOrder, before: Entry | None, after: Entry | None) -> bool:
         size, admitted = space.size, False
         if before is not None:
             space.remove(before)
-            del self._entries[before.source][before.key]
         if after is not None:
-            self._entries.setdefault(after.source, {})[after.key] = after
             admitted = space.put(after, self._level)
         self._fair.change(size, space.size)
         if not space.entries:
@@ -200,6 +212,10 @@ class NameShares:
         if self._level == self.limits.per_namespace:
             return f"a namespace may claim {self._level:,} names (--max-names-per-namespace)"
         return f"its share of {self.limits.total:,} names (--max-names) is {self._level:,} at present"
+
+
+def _entry_of(source: str, key: str, claims: Sequence[Claim]) -> Entry | None:
+    return Entry(claims[0].origin.created, source, key, count_names(claims)) if claims else None
 
 
 def _left_out(origin: Origin, names: int) -> Rejection:

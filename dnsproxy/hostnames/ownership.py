@@ -132,8 +132,16 @@ def standing_of(claim: Claim, *, answers: Collection[str], finding: Finding) -> 
         ours.update(addresses)
     if not ours.isdisjoint(public):
         return Standing.OWNED
+    if _is_declared(claim, finding):
+        return Standing.UNKNOWN
     comparable = complete and any(_are_comparable(ours, public, version, strict=finding.strict) for version in (4, 6))
     return Standing.FOREIGN if comparable else Standing.UNKNOWN
+
+
+def _is_declared(claim: Claim, finding: Finding) -> bool:
+    """Whether the record is the one that the object's writer asked for; a stranger can quote any record, too."""
+    declared = frozenset(claim.declared)
+    return not declared.isdisjoint(finding.aliases) or (bool(finding.public) and declared.issuperset(finding.public))
 
 
 def parse_trust(text: str) -> str | Network:

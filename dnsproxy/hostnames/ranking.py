@@ -5,7 +5,8 @@ in test_verdict.py.
 
 1. A static name (`--host`, `--hosts-file`) beats every object of the cluster.
 2. The older object wins, whatever its kind; objects without an age come first. A route is as old as the listener that
-   it takes the name from, and a namespace that has the name as old as the first object by which it got it.
+   it takes the name from. Against other namespaces, the holder's namespace counts with the age of the object that first
+   got the name; objects of one namespace are compared by their own ages.
 3. Of one age, a route beats its listener, and of two routes of one listener the older wins.
 4. Then the kind, the namespace and the name decide, in alphabetical order.
 """
@@ -14,7 +15,10 @@ from __future__ import annotations
 
 from dnsproxy.hostnames.claims import Claim, Origin
 
-Rank = tuple[tuple[bool, str, bool, str, str, str, str], tuple[tuple[str, ...], str, str, tuple[str, ...]]]
+Rank = tuple[
+    tuple[bool, str, str, bool, str, str, str, str],
+    tuple[tuple[str, ...], str, str, tuple[str, ...], bool, tuple[str, ...]],
+]
 
 
 def age_of(claim: Claim) -> str:
@@ -25,12 +29,20 @@ def age_of(claim: Claim) -> str:
 def rank(claim: Claim, holder: Origin | None = None) -> Rank:
     """The sort key: the claim with the lowest rank wins. `holder` has the name (holds.py)."""
     origin = claim.origin
-    age, own = age_of(claim), origin.created
+    own = age = age_of(claim)
     if holder is not None and holder.namespace == origin.namespace:
-        age, own = min(age, holder.created), min(own, holder.created)
+        age = min(age, holder.created)
     # Among static names, the kind `flag` sorts before `hosts file`: the command line overrides the file.
     place = (origin.kind, origin.namespace, origin.name)
     # The rest only orders the claims of one object, so that no two rank alike.
-    rest = (claim.addresses, claim.ingress_class or "", claim.target or "", claim.status)
-    # Two routes at one listener are of one age: then their own counts.
-    return (not claim.addresses, age, not claim.routed, own, *place), rest
+    rest = (
+        claim.addresses,
+        claim.ingress_class or "",
+        claim.target or "",
+        claim.status,
+        claim.annotated,
+        claim.declared,
+    )
+    # The own age, because the winner becomes the holder: with the holder's age alone, the next verdict could be another
+    # one. Two routes at one listener are of one age: then that of the object counts.
+    return (not claim.addresses, age, own, not claim.routed, origin.created, *place), rest

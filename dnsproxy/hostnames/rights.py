@@ -2,6 +2,9 @@
 
 The law: pure. Whoever may write an object may annotate it and name any class, but may neither label a namespace, nor
 create an IngressClass, nor write a status: these decide. What was not read yet gives no right. Static names need none.
+
+Own addresses (external-dns' headless Services) need the right of a target and no --target-network: they give a tenant
+nothing that a target `service:` of its own namespace does not give.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Final
 from dnsproxy.dns.addresses import is_address
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.ownership import Network
-from dnsproxy.hostnames.targets import Targets
+from dnsproxy.hostnames.targets import OWN, Targets
 from sidecar.values.special_addresses import special_kind
 from sidecar.values.text import quoted
 
@@ -73,13 +76,13 @@ class Rights:
         return f"nobody serves it: there is no IngressClass {quoted(name)}, and it has no load balancer status"
 
     def _hostname_denial(self, claim: Claim) -> str | None:
-        return self._missing(claim.origin.namespace, "switchback.dev/hostname") if claim.annotated else None
+        return self._missing(claim.origin.namespace, "a hostname by annotation or alias") if claim.annotated else None
 
     def _target_denial(self, claim: Claim, targets: Targets) -> str | None:
         if claim.target is None:
             return None
         owner = _owner(claim)
-        missing = self._missing(owner, "switchback.dev/target")
+        missing = self._missing(owner, "a target of its own")
         if missing is not None:
             return missing
         if claim.target.startswith("service:"):
@@ -90,7 +93,7 @@ class Rights:
                     f"its target {claim.target} is not in namespace {owner} (switchback.dev/target, --target-service)"
                 )
             return _never(targets.addresses_for(claim))
-        if claim.target == "status":
+        if claim.target in ("status", OWN):
             return _never(filter(is_address, claim.status))
         return self._outside(claim.target.split(","), targets)
 
@@ -102,15 +105,15 @@ class Rights:
                 return f"its target {text} is outside of --target-network (switchback.dev/target)"
         return _never(others)
 
-    def _missing(self, namespace: str, annotation: str) -> str | None:
+    def _missing(self, namespace: str, choice: str) -> str | None:
         """Why an annotation of an object in a namespace does not count; None if it does."""
         if self.annotations is Annotations.ALL:
             return None
         if self.annotations is Annotations.OFF:
-            return f"{annotation} does not count (--annotations off)"
+            return f"{choice} does not count (--annotations off)"
         if self.namespaces is None:
-            return f"{annotation}: the namespaces were not read yet"
-        return None if namespace in self.namespaces else f"{annotation} does not count: namespace {namespace} {_HOW}"
+            return f"{choice}: the namespaces were not read yet"
+        return None if namespace in self.namespaces else f"{choice} does not count: namespace {namespace} {_HOW}"
 
 
 def parse_network(text: str) -> Network:

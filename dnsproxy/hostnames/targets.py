@@ -12,13 +12,15 @@ from typing import Final
 
 from dnsproxy.dns.addresses import is_address, parse_addresses
 from dnsproxy.hostnames.claims import Claim
-from sidecar.kubernetes.route_services import FOR, gateway_subject, ingress_class_subject
+from sidecar.kubernetes.route_services import FOR, gateway_subject, ingress_class_subject, is_subject
 from sidecar.values.text import quoted
 
 AUTO: Final = "auto"
 """The target that Services of our own namespace decide, by the class or Gateway of a claim (sources/steering.py)."""
 SERVICE: Final = "service:"
 """The prefix of a target that is a Service."""
+OWN: Final = "own"
+"""The target of a claim whose status has the object's own addresses, as those of its pods; no user can write it."""
 
 _SERVICE: Final = re.compile(r"service:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -62,7 +64,7 @@ class Targets:
         if claim.addresses:
             return claim.addresses
         target = self.target_of(claim)
-        if target == ("status",):
+        if target in (("status",), (OWN,)):
             return tuple(filter(is_address, claim.status))
         if target and target[0].startswith(SERVICE):
             return self.services.get(target[0].removeprefix(SERVICE), ())
@@ -82,9 +84,12 @@ class Targets:
         if claim.addresses or self.target_of(claim) != (AUTO,):
             return None
         subject = _subject_of(claim)
-        if not subject:
-            return f"its target is {AUTO}, and it has neither an ingress class nor a Gateway"
-        return f"its target is {AUTO}, and no Service is for {subject} ({FOR})"
+        if is_subject(subject):
+            return f"its target is {AUTO}, and no Service is for {subject} ({FOR})"
+        about = claim.ingress_class or claim.gateway
+        if about:
+            return f"its target is {AUTO}, and no Service can be for {quoted(about)}: use --target-for or --target"
+        return f"its target is {AUTO}, and it has neither an ingress class nor a Gateway"
 
     def named(self) -> list[str]:
         """Every part of every target."""
@@ -105,8 +110,10 @@ class Targets:
 
     def subject_of(self, claim: Claim) -> str:
         """The class or Gateway that decides with `auto` how a claim is answered, steered or not; empty if none does."""
-        own = claim.addresses or claim.target is not None
-        return "" if own or self._given(claim) != (AUTO,) else _subject_of(claim)
+        if claim.addresses or claim.target is not None or self._given(claim) != (AUTO,):
+            return ""
+        subject = _subject_of(claim)
+        return subject if is_subject(subject) else ""
 
     def _given(self, claim: Claim) -> tuple[str, ...]:
         """The target of the claim's class, or the default."""
@@ -116,6 +123,7 @@ class Targets:
 
 
 def _subject_of(claim: Claim) -> str:
+    """No subject, as is_subject() has it, for an Istio Gateway, and for the annotated class of an Ingress: any text."""
     if claim.gateway:
         return gateway_subject(*claim.gateway.split("/"))
     return ingress_class_subject(claim.ingress_class) if claim.ingress_class else ""

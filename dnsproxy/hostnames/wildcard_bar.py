@@ -22,7 +22,7 @@ def is_barred(hostname: str, tenure: Tenure | None, winner_of: Winner) -> bool:
     """Whether no wildcard may answer a name that no claim of its own answers."""
     if tenure is None or tenure.until is None or tenure.ended:
         return False
-    first = next(_covering(hostname, winner_of), None)
+    first = next(covering(hostname, winner_of), None)
     return first is None or not (first.addresses or first.origin.namespace == tenure.holder.namespace)
 
 
@@ -31,7 +31,7 @@ def names_below(wildcards: Set[str], names: Iterable[str]) -> list[str]:
     return [name for name in names if not wildcards.isdisjoint(wider(name))]
 
 
-def _covering(hostname: str, winner_of: Winner) -> Iterator[Claim]:
+def covering(hostname: str, winner_of: Winner) -> Iterator[Claim]:
     """The claims of the wildcards above a name, in the order in which the table looks them up."""
     for number, wildcard in enumerate(wider(hostname)):
         for reach in (Reach.ONE_LABEL, Reach.ANY_LABELS) if not number else (Reach.ANY_LABELS,):

@@ -7,7 +7,7 @@ narrowest wildcard first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from dnsproxy.dns.names import Reach, is_wildcard
 
@@ -35,3 +35,23 @@ def wider(hostname: str) -> Iterator[str]:
     rest = hostname.removeprefix("*.")
     while rest := rest.partition(".")[2]:
         yield f"*.{rest}"
+
+
+def intersect(ones: Collection[str], others: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """The pairs of hostnames that have names in common, each with their intersection: the narrower of the two.
+
+    Wildcards are those of DNS. A hostname is looked up and never compared with all others, so that a route with 1024
+    hostnames at 2000 listeners does not block the loop. Pass sets or dicts: each lookup must be fast.
+    """
+    for one in ones:
+        if one in others:
+            yield one, one, one
+        for other in wider(one):
+            if other in others:
+                yield one, other, one
+    if not any(map(is_wildcard, ones)):
+        return
+    for other in others:
+        for one in wider(other):
+            if one in ones:
+                yield one, other, other

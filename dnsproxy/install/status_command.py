@@ -17,7 +17,7 @@ from sidecar.cli.options import Command, Endpoint, EndpointType, run_program
 from sidecar.values.text import one_line
 
 if TYPE_CHECKING:
-    from dnsproxy.cluster_dns.own_service import ObjectRef
+    from dnsproxy.cluster_dns.object_ref import ObjectRef
     from dnsproxy.install.report.comparison import Row
     from dnsproxy.install.report.verdict import StatusReport, Verdict
     from dnsproxy.install.run.status_reading import StatusRequest

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.owner import OUR_MANAGER
 from dnsproxy.install.change.config_map import Write
 from dnsproxy.ip_mode.policy import NAME, make_policy

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 import trio
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.install.change.config_map import Write
 from dnsproxy.ip_mode.present import modes_of, points_of, ref_of
 from dnsproxy.ip_mode.results import Effect, Proof

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.install.report.rights import Grant
 from dnsproxy.ip_mode.changes import Change, Refusal, foreign_objects, lost_classes, plan_apply, plan_remove
 from dnsproxy.ip_mode.present import Present, modes_of, ref_of

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import yaml
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.facts.model import Service as FactsService
 from dnsproxy.doctor.judge.mutating_admission import BINDINGS, GROUP, PLURAL
 from dnsproxy.ip_mode.policy import NAME

@@ -11,7 +11,7 @@ from typing import Final
 
 import trio
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.ip_mode.effect import PAUSE, WAIT_SECONDS, write_status
 from dnsproxy.ip_mode.present import modes_of, ref_of
 from dnsproxy.ip_mode.results import Rewrite

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.judge.mutating_admission import GROUP
 from dnsproxy.install.report.rights import Grant
 from dnsproxy.ip_mode.policy import NAME

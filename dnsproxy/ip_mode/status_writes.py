@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import Any, Final
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.install.change.config_map import Write
 from dnsproxy.ip_mode.present import points_of, service_path
 from dnsproxy.ip_mode.status_patch import CONTENT_TYPE, make_patch

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Final
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.hostnames.targets import SERVICE
 from dnsproxy.zone.policy import Wildcards
 from dnsproxy.zone.tsig_keys import TsigKey

@@ -16,9 +16,9 @@ import trio
 
 from dnsproxy.dns.names import format_wire
 from dnsproxy.hostnames.keeper import TableKeeper
-from dnsproxy.replica.replica_registry import SOURCE, ReplicaRegistry
+from dnsproxy.replica.replica_registry import ReplicaRegistry
 from dnsproxy.replica.saved_table import SavedTable, SavedTableRefused, format_saved, read_saved, write_saved
-from dnsproxy.replica.settings import ReplicaSettings
+from dnsproxy.replica.settings import SOURCE, ReplicaSettings
 from dnsproxy.secondary.fetch import Wanted
 from dnsproxy.secondary.zone_follower import ZoneFollower, ZoneStatus
 from dnsproxy.zone.reading import Changes, Transfer, TransferRefused, records_of
@@ -56,6 +56,11 @@ class Replica:
             settings.primaries, Wanted(self._zone, key=settings.key), take=self._take, on_current=self._note_current
         )
         self._log = structlog.get_logger("dnsproxy.replica")
+
+    @property
+    def zone(self) -> bytes:
+        """The name of the loaded zone, in wire form."""
+        return self._zone
 
     @property
     def status(self) -> ZoneStatus:

@@ -19,12 +19,12 @@ from dnsproxy.hostnames.registry import Judgement, Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.hostnames.wildcards import reaches
+from dnsproxy.replica.settings import SOURCE
 from dnsproxy.zone.control import Control, parse_control
 from dnsproxy.zone.reading import Changes, Transfer, TransferRefused, apply_changes, records_of, row_of, text_of
 from dnsproxy.zone.rows import parse_row
 from dnsproxy.zone.table_zone import APEX, owner_of
 
-SOURCE: Final = "rpz"
 _NOTHING: Final = Verdict(None, (), ())
 
 

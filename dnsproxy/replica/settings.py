@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from dnsproxy.secondary.source import RpzSource
 from dnsproxy.zone.tsig_keys import TsigKey
+
+SOURCE: Final = "rpz"
+"""What the sources of a table call it."""
 
 
 @dataclass(frozen=True, slots=True)

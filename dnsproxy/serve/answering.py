@@ -1,7 +1,7 @@
 """The part of a service that answers: the server of this process, or a pool of workers (--workers).
 
 The law: with one worker this is the server and nothing else. With more, the server of this process has no sockets, and
-only asks upstreams for the service itself.
+only asks upstreams for the service itself. One worker imports nothing of a pool.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -22,10 +23,11 @@ from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.serve.sockets import share_sockets
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.server.stream_connection import StreamLimits
-from dnsproxy.workers.feed import FeedWriter
 from dnsproxy.workers.numbers import PoolNumbers
-from dnsproxy.workers.pool import WorkerPool
-from dnsproxy.workers.spawner import SpawnerProcess, start_spawner
+
+if TYPE_CHECKING:
+    from dnsproxy.workers.pool import WorkerPool
+    from dnsproxy.workers.spawner import SpawnerProcess
 
 
 @contextmanager
@@ -34,6 +36,8 @@ def spawner_for(settings: ServeSettings) -> Iterator[SpawnerProcess | None]:
     if settings.workers == 1:
         yield None
     else:
+        from dnsproxy.workers.spawner import start_spawner  # noqa: PLC0415
+
         with start_spawner() as spawner:
             yield spawner
 
@@ -50,6 +54,8 @@ class Answering:
         self._settings = settings
         self._pool: WorkerPool | None = None
         if spawner is not None:
+            from dnsproxy.workers.pool import WorkerPool  # noqa: PLC0415
+
             self._pool = WorkerPool(
                 spawner,
                 workers=settings.workers,
@@ -73,6 +79,8 @@ class Answering:
         """A writer whose tables reach the workers."""
         if self._pool is None:
             return TableWriter(ttl=ttl, never=never)
+        from dnsproxy.workers.feed import FeedWriter  # noqa: PLC0415
+
         return FeedWriter(ttl=ttl, never=never, send=self._pool.feed, version=self._pool.version)
 
     @property

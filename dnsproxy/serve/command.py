@@ -19,7 +19,8 @@ from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, parse_trust
 from dnsproxy.hostnames.rights import Annotations, parse_network
 from dnsproxy.hostnames.targets import parse_target
-from dnsproxy.serve.rpz_options import parse_source, rpz_options
+from dnsproxy.serve.rpz_options import rpz_options
+from dnsproxy.serve.source_options import source_options
 from dnsproxy.sources.static_names import parse_host_flag
 from dnsproxy.tap.mode import TapMode
 from sidecar.cli.options import (
@@ -28,7 +29,6 @@ from sidecar.cli.options import (
     Program,
     Seconds,
     admin_option,
-    kubeconfig_options,
     log_options,
     parse_endpoint,
     run_program,
@@ -45,6 +45,8 @@ Examples:
   dnsproxy serve --host app.example.org=192.0.2.10 --upstream 192.0.2.53
   dnsproxy serve --hosts-file ./hosts --listen 0.0.0.0:1053 --listen [::]:1053
   dnsproxy serve --source ingress --target 10.96.7.7 --upstream tls://192.0.2.53#dns.example.org
+  dnsproxy serve --source traefik --source crd:sites.example.org:spec.hosts[*] --target 10.96.7.7
+  dnsproxy serve --source ingress --target status --namespace shop --label-selector 'team=web,!internal'
   dnsproxy serve --hosts-file /etc/hosts --listen systemd    (ExecStart= of a unit with a .socket)
   dnsproxy serve --hosts-file ./hosts --rpz rpz.example.org --rpz-allow 192.0.2.0/24 --rpz-notify 192.0.2.53
   dnsproxy serve --source rpz:rpz.example.org@192.0.2.1:1053 --listen 127.0.0.1:2053
@@ -53,8 +55,9 @@ Examples:
 
 
 def parse_target_for(text: str) -> tuple[str, tuple[str, ...]]:
-    """`CLASS=TARGET`. Raises ValueError."""
-    name, equals, target = text.partition("=")
+    """`CLASS=TARGET`; the class of an Istio Gateway is its selector. Raises ValueError."""
+    # No target has an equals sign, but an Istio selector does: istio=ingressgateway.
+    name, equals, target = text.rpartition("=")
     if not equals or not name:
         raise ValueError(f"{text!a} is not CLASS=TARGET, for example internal=192.0.2.20")
     return name, split_target(target)
@@ -137,19 +140,7 @@ TARGET = CheckedType("target", split_target)
 @click.option(
     "--hosts-file", type=click.Path(path_type=Path), help="Static names, as in /etc/hosts; read again when it changes."
 )
-@click.option(
-    "--source",
-    type=CheckedType("source", parse_source),
-    metavar="ingress|gateway|service|rpz:ZONE@HOST:PORT",
-    multiple=True,
-    help="What to watch in a cluster for hostnames; gateway: the Gateway API's Gateways, ListenerSets and routes; "
-    "service: Services with the annotation switchback.dev/hostname; rpz: the table of another dnsproxy (--rpz), of "
-    "several the first that answers.",
-)
-@kubeconfig_options()
-@click.option("--ingress-class", metavar="NAME", multiple=True, help="Take only Ingresses of this class.")
-@click.option("--gateway-class", metavar="NAME", multiple=True, help="Take only Gateways of this class.")
-@click.option("--tls-only", is_flag=True, help="Take only hosts of an Ingress's tls section.")
+@source_options
 @click.option(
     "--target",
     type=TARGET,
@@ -168,7 +159,7 @@ TARGET = CheckedType("target", split_target)
     type=CheckedType("class=target", parse_target_for),
     metavar="CLASS=TARGET",
     multiple=True,
-    help="The same for one ingress class or gateway class.",
+    help="The same for one ingress class, gateway class or Istio selector (istio=ingressgateway=192.0.2.20).",
 )
 @click.option(
     "--annotations",
@@ -289,9 +280,11 @@ def serve(log_format: str | None, log_level: str, **values: Any) -> None:
     from dnsproxy.serve.answering import spawner_for  # noqa: PLC0415
     from dnsproxy.serve.program import run_serve  # noqa: PLC0415  # --help must not cost what a server needs
     from dnsproxy.serve.settings import make_settings  # noqa: PLC0415
+    from dnsproxy.server.dns_server import POLLED  # noqa: PLC0415
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     settings = make_settings(**values)
     configure_logging(format=log_format, level=log_level)
     with spawner_for(settings) as spawner:
-        run_program(run_serve, settings, spawner)
+        # With workers this process has no sockets to answer on.
+        run_program(run_serve, settings, spawner, handlers=POLLED if settings.workers == 1 else None)

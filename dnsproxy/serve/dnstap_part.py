@@ -11,7 +11,6 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from dnsproxy.answers.counters import Counters
-from dnsproxy.dnstap.collector import run_dnstap
 from dnsproxy.dnstap.numbers import DnstapNumbers
 from dnsproxy.dnstap.settings import DnstapSettings, format_collector
 from dnsproxy.tap.hub import Tap
@@ -35,6 +34,8 @@ class DnstapPart:
     async def run(self) -> None:
         """Send until cancelled; returns at once without a collector."""
         if self._settings is not None:
+            from dnsproxy.dnstap.collector import run_dnstap  # noqa: PLC0415
+
             await run_dnstap(self._tap, self._settings, self.numbers, finish=self._finish)
 
     def metrics(self) -> Iterator[Metric]:

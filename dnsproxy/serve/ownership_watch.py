@@ -18,9 +18,9 @@ import trio
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.fair_queue import Turn
 from dnsproxy.hostnames.lookup_slots import LookupSlots
+from dnsproxy.hostnames.lookup_workers import LookupWorkers
 from dnsproxy.hostnames.ownership import Finding, Mode, OwnershipSettings, Standing
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.serve.lookup_workers import LookupWorkers
 from dnsproxy.serve.ownership_log import OwnershipLog
 from dnsproxy.serve.ownership_lookups import OwnershipLookups, Unanswered, objects_of
 from dnsproxy.serve.ownership_turns import OwnershipTurns

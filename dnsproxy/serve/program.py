@@ -7,6 +7,7 @@ lame duck's time, then pending queries, then the tasks are cancelled.
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 import trio
@@ -14,12 +15,14 @@ import trio
 from dnsproxy.serve.descriptor_shares import divide
 from dnsproxy.serve.service import Bound, Service
 from dnsproxy.serve.settings import ServeSettings
-from dnsproxy.workers.spawner import SpawnerProcess
 from sidecar.cli.signals import run_until_signal
 from sidecar.files.follow import Reloads
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.config import find_cluster
 from sidecar.sockets.descriptors import admin_share, descriptor_limit, free_descriptors
+
+if TYPE_CHECKING:
+    from dnsproxy.workers.spawner import SpawnerProcess
 
 log = structlog.get_logger("dnsproxy")
 

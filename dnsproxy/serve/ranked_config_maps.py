@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 import trio
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.upstream_config import config_map_collection
 from sidecar.kubernetes.errors import Forbidden
 from sidecar.kubernetes.follower_status import FollowerStatus

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 from prometheus_client.core import Metric
@@ -26,18 +26,20 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.table_changes import TableChanges
 from dnsproxy.serve.dnstap_part import DnstapPart
 from dnsproxy.serve.metrics import AnsweringServer, ServerCollector
-from dnsproxy.serve.ownership_watch import OwnershipWatch
-from dnsproxy.serve.upstream_watch import UpstreamWatch
 from dnsproxy.serve.zone_report import ZoneReport
 from dnsproxy.snapshot.file import SnapshotStatus
 from dnsproxy.snapshot.format import format_restored
-from dnsproxy.sources.cluster_sources import ClusterSources
 from dnsproxy.workers.numbers import PoolNumbers
 from sidecar.admin.page.document import Fact, Level
 from sidecar.admin.page.history import History
 from sidecar.admin.port import AdminPort
 from sidecar.admin.server import Readiness
 from sidecar.kubernetes.follower_status import FollowerStatus
+
+if TYPE_CHECKING:
+    from dnsproxy.serve.ownership_watch import OwnershipWatch
+    from dnsproxy.serve.upstream_watch import UpstreamWatch
+    from dnsproxy.sources.cluster_sources import ClusterSources
 
 _TIDY_SECONDS: Final = 5
 """Between two releases of unused search indexes."""
@@ -177,7 +179,7 @@ class SelfReport:
     def _notes(self) -> list[str]:
         waiting = self._keeper.waiting_for
         return [
-            *([_waits_for(waiting)] if waiting else []),
+            *([self._waits_for(waiting)] if waiting else []),
             *([self._restored] if waiting and self._restored else []),
             *self._upstream_notes(),
             *self._zones.notes(),
@@ -207,15 +209,15 @@ class SelfReport:
         if not waiting:
             return Readiness(True, f"ready, {self._keeper.names} names")
         if self._restored:
-            return Readiness(True, f"ready, {self._restored}; {_waits_for(waiting)}")
-        return Readiness(False, _waits_for(waiting))
+            return Readiness(True, f"ready, {self._restored}; {self._waits_for(waiting)}")
+        return Readiness(False, self._waits_for(waiting))
+
+    def _waits_for(self, sources: Sequence[str]) -> str:
+        unread = self._cluster.unread if self._cluster else []
+        return "; ".join((f"waiting for the first sync of: {', '.join(sources)}", *unread))
 
 
 async def _keep_tidy(pages: Pages) -> None:
     while True:
         await trio.sleep(_TIDY_SECONDS)
         pages.tidy()
-
-
-def _waits_for(sources: Sequence[str]) -> str:
-    return f"waiting for the first sync of: {', '.join(sources)}"

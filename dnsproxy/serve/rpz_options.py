@@ -20,6 +20,7 @@ from dnsproxy.hostnames.targets import SERVICE
 from dnsproxy.primary.settings import LEASE, LOOPBACK, LeaseRef, Network, NotifyTarget, RpzSettings, ServiceEndpoints
 from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.secondary.source import PREFIX, RpzSource, parse_rpz_source
+from dnsproxy.sources.names import parse_source_name
 from dnsproxy.zone.policy import Wildcards
 from dnsproxy.zone.table_zone import table_zone
 from dnsproxy.zone.tsig_keys import BadKeys, TsigKey, parse_keys
@@ -29,7 +30,6 @@ from sidecar.values.endpoints import Endpoint, parse_endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.text import quoted
 
-KINDS: Final = ("ingress", "gateway", "service")
 _LARGEST_FILE: Final = 1 << 20
 
 
@@ -121,13 +121,9 @@ def rpz_options(command: Decorated) -> Decorated:
 
 
 def parse_source(text: str) -> str | RpzSource:
-    """One of KINDS, or `rpz:ZONE@HOST:PORT`. Raises ValueError."""
+    """`rpz:ZONE@HOST:PORT`, or a source in a cluster (sources/names.py). Raises ValueError."""
     text = text.strip()
-    if text.startswith(PREFIX):
-        return parse_rpz_source(text)
-    if text not in KINDS:
-        raise ValueError(f"{quoted(text)} is none of {', '.join(KINDS)} and {PREFIX}ZONE@HOST:PORT")
-    return text
+    return parse_rpz_source(text) if text.startswith(PREFIX) else parse_source_name(text)
 
 
 def make_replica_settings(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> ReplicaSettings | None:

@@ -1,7 +1,8 @@
 """The service: the parts of one server, what they tell one another, and the tasks that run them.
 
 The law: every task runs inside the nursery of run() and ends with it; a part that cannot start is reported before the
-first query is accepted. When it ends is the program's matter. Tested in the files test_program*.py.
+first query is accepted. What only a server with a cluster needs is imported where it is made: it takes 7 MB. When it
+ends is the program's matter. Tested in the files test_program*.py.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 import trio
@@ -25,36 +26,39 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.public_suffixes import load_public_suffixes
 from dnsproxy.hostnames.table_changes import TableChanges
-from dnsproxy.replica.replica_registry import SOURCE as RPZ
+from dnsproxy.replica.settings import SOURCE as RPZ
 from dnsproxy.serve.answering import Answering
 from dnsproxy.serve.change_log import log_changes
 from dnsproxy.serve.descriptor_shares import Shares
 from dnsproxy.serve.dnstap_part import DnstapPart
 from dnsproxy.serve.guarded_domains import GuardedDomains
-from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.rejection_log import RejectionLog
 from dnsproxy.serve.report import SelfReport
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.serve.sockets import open_sockets
 from dnsproxy.serve.static_hosts import StaticHosts
 from dnsproxy.serve.upstream_choice import describe_routes, describe_upstreams
-from dnsproxy.serve.upstream_watch import SOURCE as UPSTREAMS
-from dnsproxy.serve.upstream_watch import UpstreamWatch
 from dnsproxy.serve.zone_parts import ZoneParts, make_registry
 from dnsproxy.serve.zone_report import ZoneReport
 from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
 from dnsproxy.snapshot.format import SavedRights
-from dnsproxy.sources.cluster_sources import ClusterSources
-from dnsproxy.workers.spawner import SpawnerProcess
+from dnsproxy.sources.settings import ClusterSettings
 from sidecar.admin.port import open_admin_port
 from sidecar.files.follow import Reloads
 from sidecar.kubernetes.cluster import Cluster
-from sidecar.kubernetes.http import ApiClient
+from sidecar.loop.free_memory import FreeMemory
 from sidecar.loop.slices import in_slices
 from sidecar.sockets.listeners import bound_endpoint
 from sidecar.values.endpoints import Endpoint
 
+if TYPE_CHECKING:
+    from dnsproxy.serve.ownership_watch import OwnershipWatch
+    from dnsproxy.serve.upstream_watch import UpstreamWatch
+    from dnsproxy.sources.cluster_sources import ClusterSources
+    from dnsproxy.workers.spawner import SpawnerProcess
+
 STATIC = "static"
+UPSTREAMS = "upstreams"
 RECORDS = "public records"
 _FIRST_LOOKS: Final = 30.0
 """Seconds after the first lists in which a server that enforces ownership may be unready for its first lookups."""
@@ -68,6 +72,15 @@ class Bound:
 
     dns: tuple[Endpoint, ...]
     admin: Endpoint | None = None
+
+
+def _followed(settings: ServeSettings) -> list[str]:
+    """The sources that report from the cluster."""
+    if settings.cluster is None:
+        return []
+    from dnsproxy.sources.cluster_sources import ClusterSources  # noqa: PLC0415
+
+    return ClusterSources.reports(settings.cluster, settings.rights)
 
 
 class Service:
@@ -85,13 +98,13 @@ class Service:
         self.answering = Answering(settings, shares, spawner)
         self.forwarding = self.answering.forwarding
         self.server = self.answering.server
-        followed = ClusterSources.reports(settings.cluster, settings.rights) if settings.cluster else []
-        sources = [STATIC, *followed]
+        sources = [STATIC, *_followed(settings)]
         sources += [RPZ] if settings.replica else []
         sources += [UPSTREAMS] if settings.upstream_configmaps else []
         enforce = settings.ownership.mode is Mode.ENFORCE
         sources += [RECORDS] if enforce and settings.cluster else []
         registry = make_registry(settings)
+        self._free_memory = FreeMemory()
         self.keeper = TableKeeper(
             registry,
             ttl=settings.ttl,
@@ -99,19 +112,14 @@ class Service:
             sources=sources,
             make_writer=self.answering.make_writer,
             settle=self.answering.settle,
+            on_swap=self._free_memory.note,
         )
         changes = TableChanges(on_swap=log_changes)
         self.keeper.observers.append(changes)
         self.cluster: ClusterSources | None = None
         self.ownership: OwnershipWatch | None = None
         if settings.cluster:
-            if settings.ownership.mode is not Mode.OFF:
-                self.ownership = OwnershipWatch(
-                    registry, settings=settings.ownership, ask=self.server.ask_upstream, on_change=self.keeper.wake
-                )
-            self.cluster = ClusterSources(
-                settings.cluster, self.keeper, on_claims=self._note_claims, on_synced=self._note_synced
-            )
+            self._make_cluster(settings.cluster)
         self._zones = ZoneParts(settings, self.keeper, self.answering, is_whole=self._is_whole)
         self._guarded = GuardedDomains(self.keeper, search=settings.guards.search, domains=settings.domains)
         self.upstreams = self._make_upstreams()
@@ -165,6 +173,7 @@ class Service:
             port = sockets.enter_context(open_admin_port(settings.admin, hosts=settings.admin_hosts))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.keeper.run)
+                nursery.start_soon(self._free_memory.run)
                 self._zones.start(nursery, cluster)
                 nursery.start_soon(self._log_when_synced)
                 nursery.start_soon(self._static.follow, self.reloads)
@@ -187,6 +196,24 @@ class Service:
                 await self.answering.start(nursery, streams, datagrams, sockets)
                 task_status.started(Bound(listening, port.endpoint))
 
+    def _make_cluster(self, followed: ClusterSettings) -> None:
+        from dnsproxy.serve.ownership_watch import OwnershipWatch  # noqa: PLC0415
+        from dnsproxy.serve.public_records import PublicRecords  # noqa: PLC0415
+        from dnsproxy.sources.cluster_sources import ClusterSources  # noqa: PLC0415
+
+        ownership = self.settings.ownership
+        if ownership.mode is not Mode.OFF:
+            self.ownership = OwnershipWatch(
+                self.keeper.registry, settings=ownership, ask=self.server.ask_upstream, on_change=self.keeper.wake
+            )
+        self.cluster = ClusterSources(
+            followed,
+            self.keeper,
+            on_claims=self._note_claims,
+            on_synced=self._note_synced,
+            resolve=PublicRecords(self.server.ask_upstream, timeout=ownership.pace.timeout).resolve,
+        )
+
     def _is_whole(self) -> bool:
         """Whether the table has all names: of its sources, or of a snapshot."""
         return not self.keeper.waiting_for or self.report.snapshot.restored is not None
@@ -194,6 +221,8 @@ class Service:
     def _make_upstreams(self) -> UpstreamWatch | None:
         settings = self.settings
         if settings.upstream_configmaps is not None:
+            from dnsproxy.serve.upstream_watch import UpstreamWatch  # noqa: PLC0415
+
             return UpstreamWatch(
                 settings.upstream_configmaps.refs,
                 node=self.forwarding,
@@ -220,6 +249,8 @@ class Service:
         self.keeper.synced(RECORDS)
 
     async def _follow_upstreams(self, cluster: Cluster, upstreams: UpstreamWatch) -> None:
+        from sidecar.kubernetes.http import ApiClient  # noqa: PLC0415
+
         async with ApiClient(cluster) as client:
             await upstreams.run(client)
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.dnstap.settings import DnstapSettings
 from dnsproxy.forward.resolv_conf import find_cluster_domain, parse_search, search_domains
 from dnsproxy.forward.resolv_conf_follower import read_forwarding
@@ -24,11 +23,13 @@ from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.rights import Annotations, Rights
-from dnsproxy.hostnames.targets import AUTO, Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.primary.settings import RpzSettings
 from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.serve.rpz_options import make_replica_settings, make_rpz_settings, read_keys
-from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
+from dnsproxy.serve.selection_options import refuse_without_source
+from dnsproxy.serve.source_options import make_cluster_settings, refuse_without_target
+from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.static_names import join_flags
 from dnsproxy.tap.mode import TapMode
 from sidecar.sockets.inherited import SYSTEMD
@@ -118,7 +119,8 @@ def make_settings(**values: Any) -> ServeSettings:
     replica = make_replica_settings(values, keys)
     if replica is not None:
         values["source"] = ()
-    _refuse_without_target(values)
+    refuse_without_target(values)
+    refuse_without_source(values)
     domains = ClusterDomains(values["cluster_domain"], _cluster_domains(resolv_conf))
     settings = ServeSettings(
         listen=tuple(one for one in values["listen"] if one != SYSTEMD),
@@ -148,7 +150,7 @@ def make_settings(**values: Any) -> ServeSettings:
         ttl=values["ttl"],
         hosts=join_flags(values["host"]),
         hosts_file=values["hosts_file"],
-        cluster=_cluster_settings(values) if values["source"] else None,
+        cluster=make_cluster_settings(values) if values["source"] else None,
         admin=values["admin"],
         admin_hosts=values["admin_host"],
         shared=values["share_ports"],
@@ -178,6 +180,8 @@ def _dnstap_settings(values: dict[str, Any]) -> DnstapSettings | None:
         return None
     if TapMode(values["tap"]) is TapMode.OFF:
         raise StartError("--tap off shows queries to nobody, and --dnstap sends them to a collector: leave out one")
+    from importlib.metadata import version  # noqa: PLC0415  # 0.6 MB, for a collector alone
+
     return DnstapSettings(values["dnstap"], identity or socket.gethostname(), f"switchback {version('switchback')}")
 
 
@@ -198,28 +202,6 @@ def _ownership_settings(values: dict[str, Any]) -> OwnershipSettings:
 def _forward_settings(values: dict[str, Any]) -> ForwardSettings:
     plain = ForwardSettings(values["upstream"], values["outstanding"], values["outstanding_per_client"])
     return plain if plain.upstreams else read_forwarding(values["resolv_conf"], plain=plain)
-
-
-def _cluster_settings(values: dict[str, Any]) -> ClusterSettings:
-    sources = values["source"]
-    ingress = IngressOptions(frozenset(values["ingress_class"]), tls_only=values["tls_only"])
-    gateway = GatewayOptions(frozenset(values["gateway_class"]))
-    return ClusterSettings(
-        ingress=ingress if "ingress" in sources else None,
-        gateway=gateway if "gateway" in sources else None,
-        services="service" in sources,
-        steers=AUTO in Targets(values["target"] or (), dict(values["target_for"])).named(),
-        routes_namespace=values["routes_namespace"],
-        kubeconfig=values["kubeconfig"],
-        context=values["context"],
-    )
-
-
-def _refuse_without_target(values: dict[str, Any]) -> None:
-    if values["source"] and not values["target"] and not values["target_for"]:
-        raise StartError("--source needs --target: the addresses that the cluster's hostnames are answered with")
-    if values["routes_namespace"] and AUTO not in Targets(values["target"] or (), dict(values["target_for"])).named():
-        raise StartError(f"--routes-namespace is for --target {AUTO}")
 
 
 def _cluster_domains(path: Path) -> tuple[str, ...]:

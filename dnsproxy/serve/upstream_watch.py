@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import structlog
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.upstream_config import NoUpstreams, read_cluster_domains, read_routes
 from dnsproxy.corefile.cluster_zones import ClusterZones
 from dnsproxy.corefile.upstream_routes import Routes, seen_from
@@ -27,8 +27,6 @@ from sidecar.kubernetes.objects import Unreadable
 from sidecar.kubernetes.structs.workload import ConfigMap
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from sidecar.values.endpoints import Endpoint
-
-SOURCE = "upstreams"
 
 Apply = Callable[[ForwardSettings, str], None]
 """Takes the settings, and their description for probes."""

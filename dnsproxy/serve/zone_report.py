@@ -6,12 +6,15 @@ The law: it reads and changes nothing; no zone's and no client's name is a label
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from dnsproxy.primary.primary import Primary
-from dnsproxy.replica.replica import Replica
 from sidecar.kubernetes.follower_status import FollowerStatus
+
+if TYPE_CHECKING:
+    from dnsproxy.primary.primary import Primary
+    from dnsproxy.replica.replica import Replica
 
 
 class ZoneReport:

@@ -1,4 +1,4 @@
-"""Queries over UDP: one task for each port answers its datagrams in batches.
+"""Queries over UDP: one handler for each port answers its datagrams in batches.
 
 The law: a batch from the table leaves before anything else is done; datagrams that waited while this process hung are
 answered from the table, and never forwarded late.
@@ -6,11 +6,8 @@ answered from the table, and never forwarded late.
 
 from __future__ import annotations
 
-import itertools
 import time
 from functools import partial
-
-import trio
 
 from dnsproxy.answers.decide import Drop, Forward, Refuse
 from dnsproxy.datagrams.port import ID, DatagramPort, Sender
@@ -20,9 +17,12 @@ from dnsproxy.server.responder import Responder
 from dnsproxy.server.stale import STALE, is_stale
 from dnsproxy.tap.seen import Outcome
 
-_ROUNDS = 16  # batches from one socket before the other tasks get their turn
+# Batches from one socket, and the seconds after which no further one begins, before the other tasks get their turn: a
+# batch that is forwarded takes ten times as long as one from the table.
+_ROUNDS, _TURN = 16, 0.005
 # While a batch of this size is processed, more arrive: checking costs one system call, a wakeup ten times as much.
 _FEW = 8
+_NOERROR = int(Rcode.NOERROR)
 _CATCH_UP = 256  # datagrams, received one by one, before the other tasks get their turn
 # Services that answer every datagram (echo, discard, daytime, qotd, chargen, time), and port 0: an error to a forged
 # sender there would come back for ever.
@@ -32,69 +32,78 @@ _REFLECTORS = frozenset({0, 7, 9, 13, 17, 19, 37})
 class DatagramServer:
     """Answers what arrives at one port."""
 
-    def __init__(self, responder: Responder, port: DatagramPort, forwarder: Forwarder) -> None:
+    def __init__(self, responder: Responder, port: DatagramPort, forwarder: Forwarder, *, unread_since: float) -> None:
+        """`unread_since`: since when nothing may have read the port, by time.perf_counter()."""
         self._responder = responder
         self._counters = responder.counters
         self._tap = responder.tap
         self._port = port
         self._forwarder = forwarder
+        self._emptied = unread_since
 
-    async def run(self, emptied: float) -> None:
-        """Answer until cancelled; `emptied`: since when nothing may have read the port, by time.perf_counter()."""
-        port = self._port
-        descriptor = port.socket.fileno()
-        while True:
-            await trio.lowlevel.wait_readable(descriptor)
-            for _ in range(_ROUNDS):
-                gap = time.perf_counter() - emptied
-                # Also after a quiet time, and at times under load: one datagram is received alone then. Before each
-                # batch, because a hang may begin amid one.
-                if gap > STALE:
-                    await self._catch_up(gap=gap)
-                    # The rest is not stale. Without this, a queue that load never empties is caught up with before
-                    # each batch.
-                    emptied = time.perf_counter()
-                bodies = port.receive()
-                few = len(bodies) < _FEW
-                if few:
-                    # Before the answers: queries that arrive during a hang amid them wait since now.
-                    emptied = time.perf_counter()
-                if bodies:
-                    self._respond_batch(bodies)
-                if few:
-                    break
+    def handle(self, _events: int) -> None:
+        """Answer what waits, some batches of it; the poller calls again if that is not all."""
+        until = 0.0
+        for _ in range(_ROUNDS):
+            begun = time.perf_counter()
+            until = until or begun + _TURN
+            if begun > until:
+                return
+            gap = begun - self._emptied
+            # Also after a quiet time, and at times under load: one datagram is received alone then. Before each batch,
+            # because a hang may begin amid one.
+            if gap > STALE:
+                if not self._catch_up(gap=gap):
+                    return
+                # The rest is not stale. Without this, a queue that load never empties is caught up with before each
+                # batch.
+                self._emptied = begun = time.perf_counter()
+            bodies = self._port.receive()
+            few = len(bodies) < _FEW
+            if few:
+                # Before the answers: queries that arrive during a hang amid them wait since then.
+                self._emptied = begun
+            if bodies:
+                self._respond_batch(bodies, begun)
+            if few:
+                return
 
-    async def _catch_up(self, *, gap: float) -> None:
-        """Take datagrams one by one until one is not stale."""
+    def _catch_up(self, *, gap: float) -> bool:
+        """Take datagrams one by one until one is not stale; False if more may be."""
         port = self._port
-        for taken in itertools.count(1):
+        for _ in range(_CATCH_UP):
             bodies = port.receive(1)
             stale = bool(bodies) and is_stale(port.age(), gap=gap)
-            self._respond_batch(bodies, stale=stale)
+            self._respond_batch(bodies, time.perf_counter(), stale=stale)
             if not stale:
-                return
-            if not taken % _CATCH_UP:
-                await trio.lowlevel.checkpoint()
+                return True
+        return False
 
-    def _respond_batch(self, bodies: list[bytes], *, stale: bool = False) -> None:
-        begun = time.perf_counter()
+    def _respond_batch(self, bodies: list[bytes], begun: float, *, stale: bool = False) -> None:
+        """Answer a batch that was received since `begun`, and note it when the answers have left."""
+        replies, undecided = self._responder.answer_quickly(bodies)
+        unanswered = self._respond_to(undecided, replies, stale=stale) if undecided else 0
+        self._port.send(replies)
+        self._forwarder.flush()
+        seconds = time.perf_counter() - begun
+        if self._tap.listening:
+            self._tap.note_batch(self._port, replies, seconds=seconds)
         counters = self._counters
         counters.requests_udp += len(bodies)
-        replies, undecided = self._responder.answer_quickly(bodies)
-        counters.table_by_rcode[Rcode.NOERROR] += len(bodies) - len(undecided)
-        answered = len(bodies)
+        counters.table_by_rcode[_NOERROR] += len(bodies) - len(undecided)
+        if unanswered < len(bodies):
+            counters.table_seconds.observe(seconds, times=len(bodies) - unanswered)
+
+    def _respond_to(self, undecided: list[int], replies: list[bytes | None], *, stale: bool) -> int:
+        """Add the replies that are more than a look into the table; how many queries get none now."""
+        unanswered = 0
         for position in undecided:
             reply = self._respond_alone(position, stale=stale)
             if reply is None:
-                answered -= 1
+                unanswered += 1
             else:
                 replies[position] = reply[ID:]
-        self._port.send(replies)
-        self._forwarder.flush()
-        if self._tap.listening:
-            self._tap.note_batch(self._port, replies, seconds=time.perf_counter() - begun)
-        if answered:
-            counters.table_seconds.observe(time.perf_counter() - begun, times=answered)
+        return unanswered
 
     def _respond_alone(self, position: int, *, stale: bool) -> bytes | None:
         message = self._port.message(position)

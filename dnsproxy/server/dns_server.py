@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
+from typing import Final
 
 import trio
 
@@ -23,9 +25,10 @@ from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.server.stream_server import StreamServer
 from dnsproxy.server.zone_service import HandOver, Transfer
 from dnsproxy.tap.seen import Outcome, outcome_of
-from sidecar.loop.poller import Poller
+from sidecar.loop.host import make_poller
 
-_POLLED = 4  # upstream sockets, one batch each, before the other tasks get their turn
+POLLED: Final = 4
+"""Sockets, some batches each, before the other tasks get their turn."""
 
 _StreamResult = bytes | Forward | Transfer | HandOver | None
 
@@ -76,18 +79,23 @@ class DnsServer(Responder):
         `unread_since`: since when nothing may have read the ports, on the clock of time.perf_counter().
         """
         begun = time.perf_counter() if unread_since is None else unread_since
-        poller = Poller(batch=_POLLED)
+        poller = make_poller(batch=POLLED)
         with (
             poller,
             Forwarder(settings=self._forwarding, poller=poller, counters=self.counters, tap=self.tap) as forwarder,
         ):
             self.forwarder = forwarder
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(forwarder.run)
-                for port in ports:
-                    nursery.start_soon(DatagramServer(self, port, forwarder).run, begun)
+                await nursery.start(forwarder.run)
                 for listener in listeners:
                     nursery.start_soon(self._streams.run, listener)
+                with ExitStack() as watched:
+                    for port in ports:
+                        descriptor = port.socket.fileno()
+                        server = DatagramServer(self, port, forwarder, unread_since=begun)
+                        poller.add(descriptor, server.handle, edge=False)
+                        watched.callback(poller.remove, descriptor)
+                    await trio.sleep_forever()
 
     async def drain(self) -> None:
         """Answer all open queries: TCP connections end with FIN, forwarded queries get a reply or SERVFAIL."""

@@ -230,8 +230,9 @@ def _join(objects: Iterable[ObjectClaims]) -> Iterator[ObjectClaims]:
 
 
 def _difference(then: Settings, now: Settings) -> str:
-    """The first setting that differs."""
-    name = min(name for name in {*then, *now} if then.get(name) != now.get(name))
+    """The first setting that differs, if possible by more than that it is empty: one without a value looks the same."""
+    differing = [name for name in {*then, *now} if then.get(name) != now.get(name)]
+    name = min(differing, key=lambda name: (not then.get(name) and not now.get(name), name))
     before, after = (settings.get(name) or "not set" for settings in (then, now))
     return f"it was taken with another setting: {name} was {before}, and is {after}"
 

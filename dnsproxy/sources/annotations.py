@@ -7,12 +7,13 @@ because its owner wanted something other than the default; an invalid hostname a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from sys import intern
 from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import BadName, parse_hostname
+from dnsproxy.dns.names import BadName, ObjectNames
 from dnsproxy.hostnames.claims import Origin, Rejection
 from dnsproxy.hostnames.targets import BadTarget, parse_target
 from sidecar.kubernetes.objects import ObjectMeta
@@ -97,20 +98,27 @@ def rejections_of(origin: Origin, annotations: Annotations, hostnames: Iterable[
 
 def origin_of(kind: str, metadata: ObjectMeta) -> Origin:
     """Where the claims of an object come from."""
-    return Origin(kind, metadata.name, intern(metadata.namespace or ""), metadata.creation_timestamp or "")
+    return Origin(kind, metadata.name, intern(metadata.namespace or ""), _share(metadata.creation_timestamp or ""))
+
+
+@lru_cache(maxsize=1024)
+def _share(created: str) -> str:
+    """The same text for equal times: objects that were created together are listed together."""
+    return created
 
 
 def _parse_hostnames(text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The valid hostnames of a list, and a fault for each other one; empty items are ignored."""
     hostnames: dict[str, None] = {}
     faults: dict[str, None] = {}
+    names = ObjectNames()
     *parts, rest = (text or "").split(",", _MOST_HOSTNAMES)
     if len(parts) == _MOST_HOSTNAMES and rest.strip():
         faults[f"{HOSTNAME}: it has more than {_MOST_HOSTNAMES:,} hostnames: the others are left out"] = None
     for part in parts if len(parts) == _MOST_HOSTNAMES else [*parts, rest]:
         if part.strip():
             try:
-                hostnames[parse_hostname(part)] = None
+                hostnames[names.parse(part)] = None
             except BadName as error:
                 faults[f"{HOSTNAME}: {error}"] = None
     return tuple(hostnames), tuple(faults)

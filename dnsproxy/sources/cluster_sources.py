@@ -13,9 +13,8 @@ import trio
 
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.rights import Rights
+from dnsproxy.sources.external_dns.alias_follower import Resolve
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
-from dnsproxy.sources.gateway.kinds import SOURCES as GATEWAY_KINDS
-from dnsproxy.sources.gateway_follower import GatewayFollower
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.rights_follower import RightsFollower, reads_namespaces
 from dnsproxy.sources.service_shares import ServiceShares
@@ -23,6 +22,7 @@ from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.service_targets import Addresses, ServiceTargets
 from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.share_settler import ShareSettler
+from dnsproxy.sources.source_followers import SourceFollowers, followed_kinds, followed_names
 from dnsproxy.sources.steering import Steering
 from dnsproxy.sources.steering_follower import SteeringFollower
 from dnsproxy.sources.target_service import service_keys
@@ -31,7 +31,6 @@ from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.loop.slices import in_slices
 
-GATEWAY = "Gateway API"
 TARGETS = "target Services"
 STEERING = "route Services"
 RIGHTS = "rights"
@@ -51,14 +50,16 @@ class ClusterSources:
         *,
         on_claims: Callable[[frozenset[str]], None] = lambda _: None,
         on_synced: Callable[[], None] = lambda: None,
+        resolve: Resolve | None = None,
     ) -> None:
+        """`resolve`: looks up at the upstreams what an alias leads to; None: nothing is looked up."""
         self._settings = settings
         self._keeper = keeper
         self._on_claims = on_claims
         self._on_synced = on_synced
         self._ingress = IngressStatus()
         self._service = FollowerStatus(SERVICE)
-        self._gateway: GatewayFollower | None = None
+        self._others = SourceFollowers(settings, keeper, resolve=resolve or _no_answer)
         self._targets: ServiceTargets | None = None
         self._rights: RightsFollower | None = None
         self._steering: SteeringFollower | None = None
@@ -69,7 +70,7 @@ class ClusterSources:
         """The names of the sources that must report once before the table is complete."""
         wanted = {
             INGRESS: settings.ingress is not None,
-            GATEWAY: settings.gateway is not None,
+            **dict.fromkeys(followed_names(settings), True),
             SERVICE: settings.services,
             STEERING: settings.steers,
             RIGHTS: rights is not None and (reads_namespaces(rights) or settings.ingress is not None),
@@ -79,17 +80,23 @@ class ClusterSources:
     @staticmethod
     def kinds(settings: ClusterSettings) -> list[str]:
         """The sources in the claim store that this class feeds."""
-        gateway = GATEWAY_KINDS if settings.gateway else ()
-        return [*([INGRESS] if settings.ingress else []), *gateway, *([SERVICE] if settings.services else [])]
+        simple = [*([INGRESS] if settings.ingress else []), *([SERVICE] if settings.services else [])]
+        return [*simple, *followed_kinds(settings)]
 
     @property
     def statuses(self) -> list[FollowerStatus]:
         """The status of every watch."""
-        gateway = self._gateway.statuses if self._gateway else []
         targets = self._targets.statuses if self._targets else []
         rights = self._rights.statuses if self._rights else []
         steering = [self._steering.status] if self._steering else []
-        return [*self._simple_statuses, *gateway, *rights, *steering, *targets]
+        return [*self._simple_statuses, *self._others.statuses, *rights, *steering, *targets]
+
+    @property
+    def unread(self) -> list[str]:
+        """Why a chosen namespace holds up the first sync: it may be misspelt, or a Role may be missing."""
+        if not self._settings.selection.namespaces:
+            return []
+        return [f"{one.kind}: {one.error}" for one in self.statuses if not one.synced and one.error is not None]
 
     @property
     def faults(self) -> Mapping[str, str]:
@@ -118,7 +125,7 @@ class ClusterSources:
         store = self._keeper.registry.store
         return (
             all(map(_is_certain, self._simple_statuses))
-            and (self._gateway.consistent if self._gateway else self._settings.gateway is None)
+            and self._others.consistent
             and not any(store.restored(kind) for kind in self.kinds(self._settings))
         )
 
@@ -176,24 +183,15 @@ class ClusterSources:
             yield partial(self._steering.run, client)
         if self._settings.ingress is not None:
             follow = partial(follow_ingresses, client, shares, options=self._settings.ingress, settler=settler)
+            follow = partial(follow, selection=self._settings.selection)
             if self._rights is not None:
                 follow = partial(follow, on_classes=self._rights.set_classes, known_classes=self._rights.known_classes)
             report = partial(self._note, INGRESS, lambda: self._ingress.synced)
             yield partial(follow, on_claims=self._take, on_synced=report, status=self._ingress)
-        if self._settings.gateway is not None:
-            self._gateway = GatewayFollower(
-                client,
-                shares,
-                options=self._settings.gateway,
-                on_claims=self._take,
-                on_synced=partial(self._note, GATEWAY, lambda: True),
-            )
-            for kind in GATEWAY_KINDS:
-                settler.register(kind, partial(self._gateway.report, kind))
-            yield self._gateway.run
+        yield from self._others.start(client, shares, settler, on_claims=self._take, on_read=self._note_other)
         if self._settings.services:
             report = partial(self._note, SERVICE, lambda: self._service.synced)
-            follow_them = partial(follow_services, client, shares, settler=settler)
+            follow_them = partial(follow_services, client, shares, settler=settler, selection=self._settings.selection)
             yield partial(follow_them, on_claims=self._take, on_synced=report, status=self._service)
 
     def _take(self, hostnames: frozenset[str]) -> None:
@@ -238,6 +236,9 @@ class ClusterSources:
         if is_synced():
             self._keeper.synced(source)
 
+    def _note_other(self, name: str) -> None:
+        self._note(name, lambda: True)
+
     def _note_steering(self) -> None:
         self._note(STEERING, lambda: True)
         self._note_targets()
@@ -251,6 +252,10 @@ class ClusterSources:
         # Only now: rights may let objects name more Services, which the first sync waits for, too.
         if self._rights is not None and self._rights.synced:
             self._keeper.synced(RIGHTS)
+
+
+async def _no_answer(_: str) -> None:
+    """In place of a look-up."""
 
 
 def _is_certain(status: FollowerStatus) -> bool:

@@ -15,12 +15,13 @@ from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.sources import ingress_source, service_source
 from dnsproxy.sources.ingress import INGRESS_CLASSES, INGRESSES
 from dnsproxy.sources.ingress_source import IngressSource
+from dnsproxy.sources.selection import ALL, Selection
 from dnsproxy.sources.service_source import SERVICES, ServiceSource
 from dnsproxy.sources.settings import IngressOptions
 from dnsproxy.sources.share_settler import ShareSettler
 from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
-from sidecar.kubernetes.listwatch import follow
+from sidecar.kubernetes.namespaces import follow_in
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 
@@ -46,6 +47,7 @@ async def follow_ingresses(
     store: ClaimSink,
     *,
     options: IngressOptions,
+    selection: Selection = ALL,
     on_claims: Report,
     on_synced: Callable[[], None] = lambda: None,
     on_classes: Callable[[frozenset[str]], None] = lambda _: None,
@@ -63,8 +65,11 @@ async def follow_ingresses(
     """
     status = status or IngressStatus()
     source = IngressSource(store, options=options, most=settler.most_per_object if settler else None)
+    ingresses = selection.of(INGRESSES)
     if settler is not None:
-        settler.register_collection(ingress_source.SOURCE, client, INGRESSES, change=source.change_ingresses, pace=pace)
+        settler.register_collection(
+            ingress_source.SOURCE, client, lambda: ingresses, change=source.change_ingresses, pace=pace
+        )
 
     def report_classes() -> None:
         if status.classes.synced:
@@ -75,8 +80,9 @@ async def follow_ingresses(
         report_classes()
         return hostnames
 
+    expected = store.restored(ingress_source.SOURCE)
     watches = (
-        _Watch(INGRESSES, source.change_ingresses, status.ingresses, store.restored(ingress_source.SOURCE)),
+        _Watch(ingresses, source.change_ingresses, status.ingresses, expected, namespaces=selection.namespaces),
         _Watch(INGRESS_CLASSES, change_classes, status.classes, known_classes, report_classes),
     )
     await _feed(client, store, ingress_source.SOURCE, watches, on_claims=on_claims, on_synced=on_synced, pace=pace)
@@ -86,6 +92,7 @@ async def follow_services(
     client: ApiClient,
     store: ClaimSink,
     *,
+    selection: Selection = ALL,
     on_claims: Report,
     on_synced: Callable[[], None] = lambda: None,
     status: FollowerStatus | None = None,
@@ -94,9 +101,11 @@ async def follow_services(
 ) -> None:
     """The same for the cluster's annotated Services."""
     source = ServiceSource(store)
+    services = selection.of(SERVICES)
     if settler is not None:
-        settler.register_collection(service_source.SOURCE, client, SERVICES, change=source.change, pace=pace)
-    watch = _Watch(SERVICES, source.change, status or FollowerStatus(), store.restored(service_source.SOURCE))
+        settler.register_collection(service_source.SOURCE, client, lambda: services, change=source.change, pace=pace)
+    expected, namespaces = store.restored(service_source.SOURCE), selection.namespaces
+    watch = _Watch(services, source.change, status or FollowerStatus(), expected, namespaces=namespaces)
     await _feed(client, store, service_source.SOURCE, (watch,), on_claims=on_claims, on_synced=on_synced, pace=pace)
 
 
@@ -112,6 +121,8 @@ class _Watch:
     """How many objects a snapshot has of it."""
     on_list: Callable[[], None] = lambda: None
     """Called after each whole list."""
+    namespaces: tuple[str, ...] = ()
+    """Empty: all."""
 
 
 async def _feed(
@@ -138,9 +149,10 @@ async def _feed(
             on_synced()
 
     async def follow_one(watch: _Watch) -> None:
-        await follow(
+        await follow_in(
             client,
             watch.collection,
+            watch.namespaces,
             on_change=lambda changes: report(watch.change(changes)),
             on_synced=lambda: report_list(watch),
             status=watch.status,

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import BadName, parse_hostname
+from dnsproxy.dns.names import BadName, ObjectNames
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.hostnames.wildcards import reach_in_ingress
@@ -25,18 +25,13 @@ from dnsproxy.sources.annotations import (
     read_annotations,
     rejections_of,
 )
+from dnsproxy.sources.class_names import CLASS_ANNOTATION, refuse_class
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
 from sidecar.kubernetes.objects import Collection, ObjectMeta
-from sidecar.values.text import quoted
-
-_LONGEST_CLASS: Final = 253
-"""Characters in the name of an IngressClass. The API server checks the field, and not the annotation, which may have a
-quarter of a megabyte; each claim would keep it."""
 
 
 class _Annotations(AnnotationFields, frozen=True, gc=False):
-    ingress_class: str | None = msgspec.field(default=None, name="kubernetes.io/ingress.class")
-    """The predecessor of spec.ingressClassName; still read by every controller."""
+    ingress_class: str | None = msgspec.field(default=None, name=CLASS_ANNOTATION)
 
 
 class _Metadata(AnnotatedMetadata, frozen=True, gc=False, rename="camel"):
@@ -70,10 +65,9 @@ class Ingress(msgspec.Struct, frozen=True, gc=False):
     @property
     def class_name(self) -> str | None:
         """The class that the object names; None: the cluster's default class."""
-        if self.spec is not None and self.spec.ingress_class_name:
-            return self.spec.ingress_class_name
+        field = self.spec.ingress_class_name if self.spec is not None else None
         annotations = self.metadata.annotations
-        return (annotations.ingress_class if annotations is not None else None) or None
+        return field or (annotations.ingress_class if annotations is not None else None) or None
 
 
 INGRESSES: Final = Collection("Ingress", "/apis/networking.k8s.io/v1/ingresses", Ingress)
@@ -90,9 +84,9 @@ def claims_of(ingress: Ingress, *, tls_only: bool, most: int | None = None) -> t
     none.
     """
     origin = origin_of("Ingress", ingress.metadata)
-    if len(ingress.class_name or "") > _LONGEST_CLASS:
-        reason = f"its class {quoted(ingress.class_name or '')} is longer than {_LONGEST_CLASS} characters"
-        return [], [Rejection(origin, reason)]
+    refusal = refuse_class(ingress.class_name)
+    if refusal is not None:
+        return [], [Rejection(origin, refusal)]
     annotations = read_annotations(ingress.metadata)
     hostnames, faults = _hostnames_of(ingress, annotations, tls_only=tls_only, most=most)
     rejections = [Rejection(origin, fault) for fault in faults]
@@ -127,9 +121,10 @@ def _hostnames_of(
             faults.append(too_many(len(hosts)))
             break
         hosts[host] = None
+    names = ObjectNames()
     for host in hosts:
         try:
-            hostnames[parse_hostname(host)] = False
+            hostnames[names.parse(host)] = False
         except BadName as error:
             faults.append(str(error))
     for hostname in annotations.hostnames:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
 from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.hostnames.claims import Claim, Rejection
-from dnsproxy.sources.annotations import origin_of
+from dnsproxy.sources.classless import Classless
 from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class
 from dnsproxy.sources.settings import IngressOptions
+from dnsproxy.sources.unreadable import rejection_of_unreadable
 from sidecar.kubernetes.objects import Unreadable
 
 SOURCE: Final = "Ingress"
@@ -34,7 +33,7 @@ class IngressSource:
         self._classes: dict[str, IngressClass] = {}
         self._class_names: dict[str, None] = {}
         self._default: str | None = None
-        self._classless: dict[str, _Contribution] = {}
+        self._classless: dict[str, Classless] = {}
 
     @property
     def class_names(self) -> frozenset[str]:
@@ -48,8 +47,8 @@ class IngressSource:
             self._classless.pop(key, None)
             found = self._contribution(ingress)
             if isinstance(ingress, Ingress) and ingress.class_name is None:
-                self._classless[key] = found
-                found = self._with_default_class(found)
+                kept = self._classless[key] = Classless(tuple(found[0]), tuple(found[1]))
+                found = self._with_default_class(kept)
             touched |= self._store.replace(SOURCE, key, *found)
             if self._store.is_left_out(SOURCE, key):
                 # It will be reported once more; until then, its claims must not take up memory here either.
@@ -78,17 +77,14 @@ class IngressSource:
         if ingress is None:
             return [], []
         if isinstance(ingress, Unreadable):
-            return [], [Rejection(origin_of(SOURCE, ingress.metadata), f"unreadable: {ingress.reason}")]
+            return [], [rejection_of_unreadable(SOURCE, ingress)]
         wanted = self._options.classes
         if wanted and ingress.class_name is not None and ingress.class_name not in wanted:
             return [], []
         return claims_of(ingress, tls_only=self._options.tls_only, most=self._most)
 
-    def _with_default_class(self, found: _Contribution) -> _Contribution:
+    def _with_default_class(self, found: Classless) -> _Contribution:
         wanted = self._options.classes
         if wanted and self._default not in wanted:
             return [], []
-        claims, rejections = found
-        return [
-            replace(claim, ingress_class=self._default) for claim in claims
-        ] if self._default else claims, rejections
+        return found.with_class(self._default)

@@ -32,6 +32,16 @@ class BalancedStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     load_balancer: _LoadBalancer | None = None
 
 
+def parse_point(text: str) -> str | None:
+    """An address or a hostname in normal form; None for any other text."""
+    for parse in (parse_address, parse_hostname):
+        try:
+            return parse(text)
+        except ValueError:
+            continue
+    return None
+
+
 def points_of(status: BalancedStatus | None) -> tuple[str, ...]:
     """Its addresses and hostnames in the form of Claim.status, each once."""
     if status is None or status.load_balancer is None or not status.load_balancer.ingress:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Final
 
 import msgspec
+import structlog
 import trio
 
 from dnsproxy.hostnames.claims import Claim
@@ -37,7 +38,7 @@ NAMESPACES: Final = Collection(
     label_selector=f"{LABEL}={ALLOWED}",
     optional=True,
 )
-"""If RBAC hides them, no annotation counts. RBAC: list and watch namespaces."""
+"""If RBAC hides them, no annotation counts. RBAC: list and watch namespaces, which a Role cannot allow."""
 
 
 _TOGETHER: Final = 50
@@ -77,6 +78,7 @@ class RightsFollower:
         """The rights by which every name was judged."""
         self._changed = trio.Event()
         self._changed.set()
+        self._warned = False
 
     @property
     def statuses(self) -> list[FollowerStatus]:
@@ -121,10 +123,22 @@ class RightsFollower:
             NAMESPACES,
             on_change=self._take,
             on_synced=self._set_namespaces,
+            on_status=self._warn_if_hidden,
             status=self.status,
             expected=len(rights.namespaces or ()) if rights is not None else 0,
             pace=self._pace,
         )
+
+    def _warn_if_hidden(self) -> None:
+        """Once, because nothing else says why an annotation does not count in a namespace that has the label."""
+        never_read = self.status.synced and self.status.contact is None
+        if never_read and self.status.absent and not self._warned:
+            self._warned = True
+            structlog.get_logger("dnsproxy.rights").warning(
+                "no annotation adds a hostname or chooses a target: the namespaces cannot be listed; "
+                "with --annotations all, those of every namespace count",
+                error=str(self.status.error),
+            )
 
     def _take(self, changes: Mapping[str, LabelledNamespace | Unreadable | None]) -> None:
         for name, one in changes.items():

@@ -16,6 +16,7 @@ from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.sources.annotations import AnnotatedMetadata, origin_of, read_annotations, rejections_of
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
+from dnsproxy.sources.unreadable import rejection_of_unreadable
 from sidecar.kubernetes.objects import Collection, Unreadable
 
 SOURCE: Final = "Service"
@@ -66,5 +67,5 @@ def _contribution(service: AnnotatedService | Unreadable | None) -> tuple[list[C
     if service is None:
         return [], []
     if isinstance(service, Unreadable):
-        return [], [Rejection(origin_of(SOURCE, service.metadata), f"unreadable: {service.reason}")]
+        return [], [rejection_of_unreadable(SOURCE, service)]
     return claims_of(service)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from dnsproxy.sources.selection import ALL, Selection
+
 
 @dataclass(frozen=True, slots=True)
 class IngressOptions:
@@ -28,6 +30,16 @@ class GatewayOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """A source of another API, and which of its objects count."""
+
+    name: str
+    """The value of `--source`: one of names.OTHERS, or `crd:PLURAL.GROUP:PATH`."""
+    classes: frozenset[str] = frozenset()
+    """`--class-of`: only objects of these, by the source's own idea of a class; empty: all."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSettings:
     """How to reach the API server and what to read from it."""
 
@@ -35,19 +47,24 @@ class ClusterSettings:
     gateway: GatewayOptions | None = None
     services: bool = False
     """Whether Services with a `switchback.dev/hostname` annotation count."""
+    others: tuple[SourceOptions, ...] = ()
+    """The sources of other APIs, each once."""
     steers: bool = False
     """Whether a target is `auto`: Services of our own namespace say which class or Gateway they answer for."""
     routes_namespace: str | None = None
     """Where those Services are; None: the pod's own namespace, or that of the kubeconfig's context."""
+    selection: Selection = ALL
+    """Which objects of the sources count, of whatever kind."""
     kubeconfig: str | None = None
     context: str | None = None
 
     def snapshot_settings(self, server: str) -> dict[str, str]:
         """What decides which claims exist, for a snapshot to be compared by; `server`: the API server's URL."""
         sources = {"ingress": self.ingress, "gateway": self.gateway}
-        given = {name: options for name, options in sources.items() if options is not None}
+        given: dict[str, object] = {name: options for name, options in sources.items() if options is not None}
+        given |= {other.name: other for other in sorted(self.others, key=lambda other: other.name)}
         names = [*given, *(["service"] if self.services else [])]
-        flags = {"API server": server, "sources": ",".join(names)}
+        flags = {"API server": server, "sources": ",".join(names)} | self.selection.snapshot_settings()
         return flags | {
             key: text for name, options in given.items() for key, text in settings_of(name, options).items()
         }

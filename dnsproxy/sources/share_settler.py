@@ -18,7 +18,7 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.protocol import Decoder
 from sidecar.kubernetes.reading import read_object
-from sidecar.kubernetes.watch_policy import Pace
+from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from sidecar.loop.slices import in_slices
 
 RETRY: Final = 5.0
@@ -55,16 +55,23 @@ class ShareSettler:
         self,
         source: str,
         client: ApiClient,
-        collection: Collection[Any],
+        where: Callable[[], Collection[Any] | None],
         *,
         change: Callable[[Mapping[str, Any]], frozenset[str]],
-        pace: Pace,
+        pace: Pace = DEFAULT_PACE,
     ) -> None:
-        """The same for a source whose objects are read with one request each. RBAC: list."""
-        decoder: Decoder[Any] = Decoder(collection.type)
+        """The same for a source whose objects are read with one request each. RBAC: list.
+
+        `where`: the collection at that time; None if the API server does not have it.
+        """
 
         async def again(key: str) -> frozenset[str]:
-            found = await read_object(client, collection, decoder, pace, key)
+            collection = where()
+            if collection is None:
+                return change({key: None})
+            found = await read_object(
+                client, collection, Decoder(collection.type, collection.annotation_selector), pace, key
+            )
             return change({key: found}) if self._shares.is_wanted(source, key) else frozenset()
 
         self.register(source, again)

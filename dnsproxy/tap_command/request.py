@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dnsproxy.cluster_dns.own_service import ADMIN_PORT, ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
+from dnsproxy.cluster_dns.own_service import ADMIN_PORT
 from dnsproxy.tap.filters import TapFilter
 from sidecar.values.endpoints import Endpoint
 

@@ -16,7 +16,7 @@ import structlog
 import trio
 
 from dnsproxy.datagrams.open import open_port
-from dnsproxy.server.dns_server import DnsServer
+from dnsproxy.server.dns_server import POLLED, DnsServer
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.workers.feed import FeedReader
 from dnsproxy.workers.forwarding import unpack_forwarding
@@ -42,6 +42,7 @@ from dnsproxy.workers.messages import (
 from dnsproxy.workers.outbox import Outbox
 from dnsproxy.workers.remote_zones import RemoteZones, make_answer_notify
 from dnsproxy.workers.watching import Watching
+from sidecar.loop.host import run_hosted
 from sidecar.loop.slices import in_slices
 
 BEAT: Final = 0.5
@@ -60,7 +61,7 @@ def run_worker(
     structlog.contextvars.bind_contextvars(worker=place)
     for one in (control, *streams, *datagrams):
         one.setblocking(False)
-    trio.run(_Worker(control, table).run, streams, datagrams)
+    run_hosted(_Worker(control, table).run, streams, datagrams, batch=POLLED)
 
 
 class _Worker:

@@ -42,6 +42,7 @@ class _Claim(msgspec.Struct, frozen=True, array_like=True, gc=False):
     target_from: str = ""
     gateway: str = ""
     accepted: bool = True
+    declared: tuple[str, ...] = ()
 
 
 class _Judged(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -10,6 +10,7 @@ Everything else takes the slower path through `pump`.
 
 from __future__ import annotations
 
+import socket
 from abc import abstractmethod
 from time import monotonic
 from typing import Final
@@ -20,6 +21,10 @@ from proxy.relay.splice import UNSUPPORTED, Pipe
 
 # Bytes that one direction may move before other connections have their turn.
 _TURN: Final = 2_097_152
+
+# A flag without its enum, and a member of one: both would cost a look-up per message.
+_MORE: Final = int(socket.MSG_MORE)
+_FIN: Final = End.FIN
 
 
 class BytePath:
@@ -109,7 +114,8 @@ class BytePath:
         else:
             core.counters.octets_to_client += count
         try:
-            sent = sink.sock.send(core.view[:count])
+            # MSG_MORE (send(2)): the FIN that follows at once takes the data along in its segment.
+            sent = sink.sock.send(core.view[:count], _MORE if source.end is _FIN else 0)
         except BlockingIOError:
             sent = 0
         except OSError:

@@ -21,7 +21,7 @@ from proxy.relay.splice import Pipes
 from proxy.settings import Settings
 from proxy.tap.ended import Ending, Outcome, describe
 from proxy.tap.tap import Tap
-from sidecar.loop.poller import Poller
+from sidecar.loop.host import make_poller
 from sidecar.loop.timing_wheel import NOWHERE, Wheel
 from sidecar.sockets.accepting import Shortage
 from sidecar.sockets.descriptors import descriptor_limit
@@ -81,7 +81,7 @@ class Core:
         self.settings = settings
         self.tap = Tap()
         self.counters = Counters()
-        self.poller = Poller()
+        self.poller = make_poller()
         self.wheel: Wheel[Item] = Wheel(now=monotonic())
         self.buffer = bytearray(BUFFER)
         self.view = memoryview(self.buffer)

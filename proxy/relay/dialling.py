@@ -20,7 +20,7 @@ from proxy.relay.core import Core
 from proxy.relay.first_payload import CLIENT_LEFT, FirstPayload
 from proxy.relay.headerless import HeaderlessSocket
 from proxy.relay.loop_check import LoopCheck, Verdict
-from proxy.relay.side import End, Side, contain, reset_on_close
+from proxy.relay.side import End, Side, acknowledge_with_data, contain, reset_on_close
 from proxy.tap.ended import Ending
 from sidecar.loop.poller import BROKEN, READABLE, WRITABLE
 from sidecar.loop.timing_wheel import NOWHERE, TICK
@@ -145,6 +145,8 @@ class Dialling(FirstPayload):
         except OSError as error:
             return error.errno or errno.EIO
         side = Side(self, sock)
+        if self.payload:
+            acknowledge_with_data(sock)
         number = sock.connect_ex(address.sockaddr)
         if number not in {0, errno.EINPROGRESS}:
             side.release(self.core.poller, reset=True)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _ONE_SEGMENT: Final = 512
 """Bytes that fit into one segment on every path (RFC 9293 section 3.7.1: 536 if the path is unknown)."""
 
+# Members without the look-up in their enum, for each connection.
+_UNDECIDED: Final = Verdict.UNDECIDED
+_NO_LOOP: Final = Verdict.NO_LOOP
+
 CLIENT_LEFT: Final = (Ending.CLIENT_LEFT, "")
 _FAILED: Final[tuple[Ending, str]] = (Ending.FAILED, "")
 
@@ -37,7 +41,7 @@ class FirstPayload:
         """Address and port of the client."""
         self.header = header
         self.payload = b""
-        self.verdict = Verdict.UNDECIDED
+        self.verdict = _UNDECIDED
         self.client_ended = False
         """The client has sent FIN."""
         self.ended = _FAILED
@@ -67,7 +71,7 @@ class FirstPayload:
         self.payload = payload = bytes(core.view[:count])
         if payload[0] not in FIRST_BYTES:
             # True of nearly every client; calling judge() would cost each connection a microsecond.
-            self.verdict = Verdict.NO_LOOP
+            self.verdict = _NO_LOOP
         else:
             host, port = self.source
             self.verdict = judge(payload, core.clients, host=host, port=port)

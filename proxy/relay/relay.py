@@ -1,8 +1,8 @@
 """The relay: listeners, connections and deadlines, from start to drain.
 
-The law: one trio task moves every byte. It waits for one descriptor (loop/poller.py) that stands for all sockets. Two
-more tasks run the deadlines and keep the addresses of backends current; no connection has a task, timer or pipe of
-its own. Sockets, connections, pipes and tasks exist only within Relay.serve.
+The law: one loop moves every byte. It waits for one poller, which stands for all sockets: the host of the program
+(loop/host.py), or a task under trio alone. Two tasks run the deadlines and keep the addresses of backends current; no
+connection has a task, timer or pipe of its own. Sockets, connections, pipes and tasks exist only within Relay.serve.
 """
 
 from __future__ import annotations

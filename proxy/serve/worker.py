@@ -28,6 +28,7 @@ from sidecar.cli.logs import configure_logging
 from sidecar.cli.program import run_program
 from sidecar.cli.signals import run_until_signal
 from sidecar.cli.stray_signals import survive_stray_signals
+from sidecar.loop.poller import BATCH
 
 if TYPE_CHECKING:
     from proxy.route_services.following import FollowedRoutes
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
     settings = receive_worker_settings(channel)
     configure_logging(format=settings.log_format, level=settings.log_level)
     structlog.contextvars.bind_contextvars(worker=settings.number)
-    run_program(_run, settings, channel)
+    run_program(_run, settings, channel, handlers=BATCH)
 
 
 async def _run(settings: WorkerSettings, channel: socket.socket) -> int:

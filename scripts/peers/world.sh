@@ -18,6 +18,8 @@ ingress_peers() {
   optional skipper "$SKIPPER_VERSION" module_program "$SKIPPER" ./cmd/skipper -X "main.version=$SKIPPER_VERSION"
   optional envoy-gateway "$ENVOY_GATEWAY_VERSION" module_program "$envoy_gateway" ./cmd/envoy-gateway \
     -X "$envoy_gateway/internal/cmd/version.envoyGatewayVersion=$ENVOY_GATEWAY_VERSION"
+  optional egctl "$ENVOY_GATEWAY_VERSION" module_program "$envoy_gateway" ./cmd/egctl \
+    -X "$envoy_gateway/internal/cmd/version.envoyGatewayVersion=$ENVOY_GATEWAY_VERSION"
   # Its resource definitions, and the Gateway API's of the same release
   optional envoy-gateway-crds "$ENVOY_GATEWAY_VERSION" module_folder "$envoy_gateway" \
     charts/gateway-helm/charts/crds/crds
@@ -36,7 +38,7 @@ other_versions() {
 # Traefik without its providers for DNS-01 challenges. All lie in one module, which we replace by a changed copy.
 traefik() {
   local lego=github.com/go-acme/lego/v4 folder
-  main_module "$TRAEFIK" && folder=$(go list -m -f '{{.Dir}}' "$lego") && cp -r "$folder" lego && chmod -R u+w lego &&
+  main_module "$TRAEFIK" && go mod download "$lego" && folder=$(go list -m -f '{{.Dir}}' "$lego") && cp -r "$folder" lego && chmod -R u+w lego &&
     cp "$HERE/../tests/cluster/world/traefik/no_dns_providers.go" lego/providers/dns/zz_gen_dns_providers.go &&
     go mod edit -replace="$lego=./lego" &&
     go_program "$TRAEFIK/cmd/traefik" -X "$TRAEFIK/pkg/version.Version=${VERSION#v}"

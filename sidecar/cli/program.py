@@ -10,6 +10,7 @@ import os
 import select
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Final, NoReturn, TypeVarTuple
 
 import click
@@ -24,8 +25,12 @@ INTERRUPTED: Final = 130
 """The exit status after Ctrl-C: 128 plus the number of SIGINT, as in shells."""
 
 
-def run_program(async_fn: Callable[[*Arguments], Awaitable[int | None]], *args: *Arguments) -> NoReturn:
+def run_program(
+    async_fn: Callable[[*Arguments], Awaitable[int | None]], *args: *Arguments, handlers: int | None = None
+) -> NoReturn:
     """Run a program under trio and exit with the status that it returns; None is 0.
+
+    With `handlers` the program is hosted (loop.host): the most handlers that are called between two turns of trio.
 
     A StartError, alone or in nested groups, is one line on stderr and its status; so is a want of descriptors, with 2.
     Ctrl-C exits with 130. If the reader of stdout has gone, the program ends without a message. Any other exception is
@@ -33,9 +38,14 @@ def run_program(async_fn: Callable[[*Arguments], Awaitable[int | None]], *args: 
     """
     import trio  # noqa: PLC0415  # --help and completion need no event loop, and it is half of their time
 
+    run: Callable[..., int | None] = trio.run
+    if handlers is not None:
+        from sidecar.loop.host import run_hosted  # noqa: PLC0415  # most programs have no host
+
+        run = partial(run_hosted, batch=handlers)
     raise_descriptor_limit()
     try:
-        status = trio.run(async_fn, *args)
+        status = run(async_fn, *args)
     except (StartError, KeyboardInterrupt, OSError, BaseExceptionGroup) as error:
         known = _status_of(list(_leaves(error)))
         if known is None:

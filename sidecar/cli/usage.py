@@ -171,10 +171,31 @@ class _Argument(_Collecting, click.Argument):
     pass
 
 
+class GatheringOption(_Option):
+    """A repeatable option whose variable PREFIX_FLAG has others beside it: each PREFIX_FLAG_WORD adds its values.
+
+    So two manifests can each add a value without knowing of the other. The variable of another flag is never one of
+    them, whatever that flag is called.
+    """
+
+    def variables(self, ctx: click.Context) -> dict[str, str]:
+        """The variables that are set and not empty, the plain one first, then in alphabetical order."""
+        own = _variable(self, ctx)
+        others = {_variable(one, ctx) for one in ctx.command.params if isinstance(one, click.Option)} - {own}
+        named = (key for key in os.environ if key == own or key.startswith(f"{own}_"))
+        return {key: os.environ[key] for key in sorted(named) if os.environ[key].strip() and key not in others}
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """The values of all the variables."""
+        return " ".join(self.variables(ctx).values()) or None
+
+
 def _make_collecting(param: click.Parameter) -> None:
     """Parameters are declared with click.option and click.argument; subclasses of theirs are left alone."""
     if type(param) is click.Option:
         param.__class__ = _Option
+        param.show_envvar = True
+    elif type(param) is GatheringOption:
         param.show_envvar = True
     elif type(param) is click.Argument:
         param.__class__ = _Argument
@@ -184,8 +205,10 @@ def _name(param: click.Parameter, ctx: click.Context) -> str:
     if not isinstance(param, click.Option):
         return param.make_metavar(ctx)
     flag = max(param.opts, key=len)
-    from_environment = ctx.get_parameter_source(param.name or "") is ParameterSource.ENVIRONMENT
-    return f"{flag} (from {_variable(param, ctx)})" if from_environment else flag
+    if ctx.get_parameter_source(param.name or "") is not ParameterSource.ENVIRONMENT:
+        return flag
+    variables = param.variables(ctx) if isinstance(param, GatheringOption) else (_variable(param, ctx),)
+    return f"{flag} (from {', '.join(variables)})"
 
 
 def _variable(param: click.Option, ctx: click.Context) -> str:

@@ -1,9 +1,8 @@
 """Finds the cluster: by kubeconfig, or from the pod's own service account.
 
 The law: a wrong configuration is a ClusterConfigError, or in find_cluster a StartError of one line; nothing here sends
-a request to the API server. Loading may run a plugin, so it belongs in a thread once an event loop runs. The
-`kubernetes` package takes half a second and 50 MB to import: a pod does without it, and images have none (kubeconfig.py
-imports it lazily).
+a request to the API server. Loading may run a plugin, so it belongs in a thread once an event loop runs. A pod needs
+no reader of kubeconfigs, which is imported where one is named.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def load_cluster(
     files = kubeconfig or environment.get("KUBECONFIG")
     if not files and not context and environment.get("KUBERNETES_SERVICE_HOST"):
         return load_in_cluster(environment=environment, service_account=service_account)
-    from sidecar.kubernetes.kubeconfig import load_kubeconfig  # noqa: PLC0415  # it imports the big package
+    from sidecar.kubernetes.kubeconfig import load_kubeconfig  # noqa: PLC0415  # it imports YAML
 
     return load_kubeconfig(files or str(Path.home() / ".kube" / "config"), context=context)
 

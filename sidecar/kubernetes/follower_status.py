@@ -6,6 +6,7 @@ The law: one follower writes it, any code reads it at any time; the fields are p
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
@@ -14,6 +15,9 @@ from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 
 RESTORED: Final = "restored"
 """The cluster's state went back to an earlier version."""
+
+_NAMED: Final = 3
+"""Namespaces in a message; the first is the one whose error it has."""
 
 
 class FollowerState(Enum):
@@ -69,3 +73,48 @@ class FollowerStatus:
     def age(self, now: float) -> float | None:
         """Seconds since the server last sent anything; `now` is trio's clock."""
         return None if self.contact is None else now - self.contact
+
+
+def join_statuses(joined: FollowerStatus, parts: Mapping[str, FollowerStatus]) -> None:
+    """Set the status of a kind from those of its namespaces, at least one; `parts` by namespace.
+
+    It is synced if all are, and its last contact is the earliest of theirs: a namespace that fails is never hidden by
+    those that work.
+    """
+    every = tuple(parts.values())
+    joined.error = _joined_error(parts)
+    joined.state = _joined_state(every)
+    joined.synced = all(one.synced for one in every)
+    joined.doubted = any(one.doubted for one in every)
+    joined.contact = min((one.contact for one in every if one.contact is not None), default=None)
+    joined.contact_time = min((one.contact_time for one in every if one.contact_time is not None), default=None)
+    if joined.synced:
+        joined.synced_time = min((one.synced_time for one in every if one.synced_time is not None), default=None)
+    joined.objects = sum(one.objects for one in every)
+    joined.lists = sum(one.lists for one in every)
+    joined.pages = sum(one.pages for one in every)
+    joined.watches = sum(one.watches for one in every)
+    joined.events = sum(one.events for one in every)
+    joined.bookmarks = sum(one.bookmarks for one in every)
+    joined.unreadable = sum(one.unreadable for one in every)
+    joined.errors = sum((one.errors for one in every), Counter[str]())
+
+
+def _joined_state(parts: Sequence[FollowerStatus]) -> FollowerState:
+    states = {one.state for one in parts}
+    for state in (FollowerState.RETRYING, FollowerState.SYNCING):
+        if state in states:
+            return state
+    return FollowerState.WATCHING
+
+
+def _joined_error(parts: Mapping[str, FollowerStatus]) -> ApiError | None:
+    """The worst error, with the namespaces that have one of its kind: a first sync that waits for it goes before."""
+    failing = [(one.synced, one.absent, name, one.error) for name, one in parts.items() if one.error is not None]
+    if not failing:
+        return None
+    _, _, _, worst = min(failing, key=lambda one: one[:2])
+    names = [name for _, _, name, error in failing if type(error) is type(worst)]
+    more = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
+    where = f"namespace{'s' if len(names) > 1 else ''} {', '.join(names[:_NAMED])}{more}"
+    return type(worst)(f"{where}: {worst}", retry_after=worst.retry_after)

@@ -1,252 +1,135 @@
-"""Kubeconfig files, read by the `kubernetes` package: merging, plugins, client certificates, token refresh.
+"""Kubeconfig files: reads them, and what they name, into a Cluster.
 
-The law: only this module uses the package, through its documented functions. Every error in a file becomes one
-ClusterConfigError that names the file, a missing package too. The package does not validate the structure of a file, so
-this module does.
+The law: kubeconfig_selection.py decides, this module reads files. Only if a plugin or an identity provider gives the
+credentials does it import the `kubernetes` package (kubeconfig_plugin.py), which takes 0.3 s of processor time and
+30 MB. Every error is one ClusterConfigError that names the file.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from shutil import which
-from tempfile import TemporaryDirectory
-from typing import Any, Final
-
-import msgspec
 
 from sidecar.kubernetes.cluster import Cluster, ClusterConfigError, Tls, check_tls
-
-
-class _Context(msgspec.Struct):
-    cluster: str
-    user: str | None = None
-    namespace: str | None = None
-
-
-class _NamedContext(msgspec.Struct):
-    name: str
-    context: _Context
-
-
-class _ClusterEntry(msgspec.Struct, rename="kebab"):
-    server: str | None = None
-    proxy_url: str | None = None
-
-
-class _NamedCluster(msgspec.Struct):
-    name: str
-    cluster: _ClusterEntry
-
-
-class _AuthProvider(msgspec.Struct):
-    name: str
-    config: dict[str, str] | None = None
-
-
-class _Exec(msgspec.Struct, rename="camel"):
-    command: str
-    api_version: str
-    args: list[str] | None = None
-    env: list[dict[str, str]] | None = None
-    install_hint: str | None = None
-
-
-class _User(msgspec.Struct, rename="kebab"):
-    exec: _Exec | None = None
-    auth_provider: _AuthProvider | None = None
-
-
-class _NamedUser(msgspec.Struct):
-    name: str
-    user: _User | None = None
-
-
-class _Shape(msgspec.Struct, rename="kebab"):
-    current_context: str | None = None
-    contexts: list[_NamedContext] | None = None
-    clusters: list[_NamedCluster] | None = None
-    users: list[_NamedUser] | None = None
+from sidecar.kubernetes.kubeconfig_selection import Content, Identity, Selection, is_token, parse_kubeconfig
 
 
 def load_kubeconfig(files: str, *, context: str | None) -> Cluster:
     """The cluster of a context (None: the current one) of the files, separated by colons. Raises ClusterConfigError."""
-    shapes = _read_shapes(files)
-    chosen = _choose_context(shapes, files=files, context=context)
-    user = _user_of(shapes, chosen)
-    _refuse_provider(user, files=files)
-    source = f"{files}, context {chosen.name}"
-    plugin = user.exec if user is not None else None
-    try:
-        configuration, tls = _read_with_package(files, context=chosen.name, source=source)
-    except ClusterConfigError as error:
-        # The package only logs why a plugin failed; whether it is there is asked afterwards.
-        raise ClusterConfigError(f"{error}{_hint(plugin)}") from error.__cause__
-    if plugin is not None and not (configuration.api_key or tls.certificate):
-        raise ClusterConfigError(f"{source}: {plugin.command} gave no credentials")
-    _check_urls(configuration, source=source)
-    check_tls(tls, source=source)
-    return Cluster(
-        server=configuration.host.rstrip("/"),
-        origin=source,
-        read_authorization=partial(_read_authorization, configuration, source),
+    texts = list(_read_files(files))
+    if not texts:
+        raise ClusterConfigError(f"{files} does not exist; name a kubeconfig with --kubeconfig or KUBECONFIG")
+    selection = parse_kubeconfig(texts, files=files, context=context)
+    cluster = Cluster(
+        server=selection.server,
+        origin=f"{files}, context {selection.context}",
+        read_authorization=partial(_read_authorization, selection.identity),
         reload=partial(load_kubeconfig, files, context=context),
-        tls=tls,
-        namespace=chosen.context.namespace or "default",
-        proxy=configuration.proxy or None,
+        tls=_read_tls(selection),
+        namespace=selection.namespace,
+        proxy=selection.proxy,
         trust_env=True,
-        blocks=user is not None and (user.exec is not None or user.auth_provider is not None),
     )
+    if selection.identity.is_plain:
+        cluster.read_authorization()
+    else:
+        cluster = _ask_for_credentials(cluster, selection, files=files)
+    check_tls(cluster.tls, source=cluster.origin)
+    return cluster
 
 
-def _read_shapes(files: str) -> list[_Shape]:
-    shapes = []
+def _read_files(files: str) -> Iterator[tuple[Path, bytes]]:
+    """The texts of those that exist; client-go skips the others."""
     for name in filter(None, files.split(":")):
         path = Path(name).expanduser()
         try:
-            # As in kubectl, an empty file is valid and a missing file is skipped.
-            shapes.append(msgspec.yaml.decode(path.read_bytes(), type=_Shape | None) or _Shape())
+            yield path, path.read_bytes()
         except FileNotFoundError:
             continue
         except OSError as error:
             raise ClusterConfigError(f"{path}: {error.strerror}") from error
-        except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
-            raise ClusterConfigError(f"{path} is not a kubeconfig: {' '.join(str(error).split())}") from error
-    if not shapes:
-        raise ClusterConfigError(f"{files} does not exist; name a kubeconfig with --kubeconfig or KUBECONFIG")
-    return shapes
 
 
-def _choose_context(shapes: list[_Shape], *, files: str, context: str | None) -> _NamedContext:
-    contexts: dict[str, _NamedContext] = {}
-    for entry in (entry for shape in shapes for entry in shape.contexts or ()):
-        contexts.setdefault(entry.name, entry)
-    names = ", ".join(sorted(contexts)) or "none"
-    name = context or next((shape.current_context for shape in shapes if shape.current_context), None)
-    if not name:
-        raise ClusterConfigError(f"{files} has no current-context; choose one with --context or another file: {names}")
-    if name not in contexts:
-        raise ClusterConfigError(f"{files} has no context {name!a}; it has: {names}")
-    return contexts[name]
+def _read_tls(selection: Selection) -> Tls:
+    identity = selection.identity
+    options = Tls(server_name=selection.server_name, verify=selection.verify)
+    # Files are read for http as well, because client-go refuses a missing one.
+    ca, certificate, key = (_read_text(one) for one in (selection.authority, identity.certificate, identity.key))
+    if not selection.server.startswith("https"):
+        return options
+    return replace(options, ca=ca, certificate=certificate, key=key)
 
 
-def _user_of(shapes: list[_Shape], chosen: _NamedContext) -> _User | None:
-    users = (entry for shape in shapes for entry in shape.users or ())
-    return next((entry.user for entry in users if entry.name == chosen.context.user), None)
+def _read_text(content: Content | None) -> str | None:
+    return _read(content) if content is not None else None
 
 
-def _refuse_provider(user: _User | None, *, files: str) -> None:
-    provider = user.auth_provider if user is not None else None
-    if provider is not None and provider.name != "oidc":
-        raise ClusterConfigError(
-            f"{files}: kubectl 1.26 took auth-provider {provider.name!a} out, and it is not supported here either; "
-            "use the exec plugin of your cloud (gke-gcloud-auth-plugin, kubelogin)"
-        )
-
-
-def _hint(plugin: _Exec | None) -> str:
-    """What to do if the program that gives the credentials is not installed: its author's words, as kubectl does."""
-    if plugin is None or "/" in plugin.command or which(plugin.command):
-        return ""
-    return f"; {' '.join((plugin.install_hint or f'install {plugin.command}, which gives the credentials').split())}"
-
-
-def _read_with_package(files: str, *, context: str, source: str) -> tuple[Any, Tls]:
-    """The package's Configuration, and a Tls whose texts the package writes into files of a temporary folder."""
-    client, config = _import_package(source)
-    load: Any = config.load_kube_config
-    # None would mean localhost and the proxy of the environment, which could not be told from values of the file.
-    configuration = client.Configuration(host="", proxy="", no_proxy="")
-    with TemporaryDirectory(prefix="kubeconfig-") as folder, _errors_of_package(source):
-        load(files, context, configuration, temp_file_path=folder)
-        return configuration, Tls(
-            ca=_read_pem(configuration.ssl_ca_cert),
-            certificate=_read_pem(configuration.cert_file),
-            key=_read_pem(configuration.key_file),
-            server_name=configuration.tls_server_name,
-            verify=configuration.verify_ssl,
-        )
-
-
-def _import_package(source: str) -> tuple[Any, Any]:
-    """Its modules `client` and `config`: half a second and 50 MB. Images have no package, because no pod needs it."""
+def _read(content: Content) -> str:
+    if content.path is None:
+        return content.text or ""
     try:
-        return import_module("kubernetes.client"), import_module("kubernetes.config")
-    except ModuleNotFoundError as error:
-        raise ClusterConfigError(
-            f"{source}: the Python package that reads kubeconfigs is not installed ({error}). Images leave it out: a "
-            "pod has its own account, which is used without KUBECONFIG, --kubeconfig and --context. Elsewhere: "
-            "pip install kubernetes"
-        ) from error
+        return content.path.read_text(encoding="utf-8-sig", errors="replace")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ClusterConfigError(f"{content.where}: {content.path}: {reason}") from error
 
 
-def _read_pem(path: str | None) -> str | None:
-    return Path(path).read_text(encoding="utf-8-sig", errors="replace") if path else None
+def _read_authorization(identity: Identity) -> str | None:
+    """The header now; a token's file is read each time, because its writer renews it."""
+    if identity.basic:
+        return identity.basic
+    token = _read_token(identity)
+    return f"Bearer {token}" if token else None
 
 
-def _read_authorization(configuration: Any, source: str) -> str | None:
-    """The header; a plugin or identity provider renews a token that is about to expire."""
-    with _errors_of_package(source):
-        text = configuration.get_api_key_with_prefix("BearerToken")
-    # A tokenFile's final newline would be a header injection to the HTTP client.
-    return text.strip() if text else None
-
-
-def _check_urls(configuration: Any, *, source: str) -> None:
-    if not configuration.host.startswith(("https://", "http://")):
-        raise ClusterConfigError(f"{source}: server {configuration.host!a} is not an http or https URL")
-    if configuration.proxy and not configuration.proxy.startswith(("https://", "http://")):
-        raise ClusterConfigError(f"{source}: proxy-url {configuration.proxy!a}: only http and https proxies work here")
-
-
-@contextmanager
-def _errors_of_package(source: str) -> Iterator[None]:
-    """Turn the errors that the package raises, and those that it only logs, into one ClusterConfigError."""
+def _read_token(identity: Identity) -> str | None:
+    """As client-go: the file's content, or the token beside it as long as the file has none."""
+    if identity.token_file is None:
+        return identity.token
     try:
-        with _PluginErrors() as logged:
-            yield
-    except _exceptions_of_package() as error:
-        raise ClusterConfigError(f"{source}: {error}") from error
-    if logged.messages:
-        raise ClusterConfigError(f"{source}: {logged.messages[-1]}")
+        return _read_token_file(identity.token_file)
+    except ClusterConfigError:
+        if identity.token is None:
+            raise
+        return identity.token
 
 
-def _exceptions_of_package() -> tuple[type[Exception], ...]:
-    """The exceptions of reading a file, running a plugin or asking an identity provider."""
-    named = (
-        ("kubernetes.config", "ConfigException"),
-        ("oauthlib.oauth2", "OAuth2Error"),
-        ("urllib3.exceptions", "HTTPError"),
+def _read_token_file(content: Content) -> str:
+    token = _read(content).strip()
+    if not is_token(token):
+        raise ClusterConfigError(f"{content.where}: {content.path} contains no token")
+    return token
+
+
+def _ask_for_credentials(cluster: Cluster, selection: Selection, *, files: str) -> Cluster:
+    """The cluster with what the plugin or identity provider gives."""
+    from sidecar.kubernetes.kubeconfig_plugin import (  # noqa: PLC0415  # it imports the big package
+        read_package_authorization,
+        read_with_package,
     )
-    return (OSError, ValueError, *(getattr(import_module(module), name) for module, name in named))
+
+    command, source = selection.identity.command, cluster.origin
+    try:
+        configuration, tls = read_with_package(files, context=selection.context, source=source)
+    except ClusterConfigError as error:
+        # The package only logs why a plugin failed; whether it is there is asked afterwards.
+        raise ClusterConfigError(f"{error}{_hint(selection.identity)}") from error.__cause__
+    if command is not None and not (configuration.api_key or tls.certificate):
+        raise ClusterConfigError(f"{source}: {command} gave no credentials")
+    return replace(
+        cluster,
+        read_authorization=partial(read_package_authorization, configuration, source),
+        tls=replace(cluster.tls, certificate=tls.certificate, key=tls.key),
+        blocks=True,
+    )
 
 
-class _PluginErrors(logging.Filter):
-    """Collects the package's messages on the root logger: it only logs the failure of a plugin, and continues."""
-
-    MODULE: Final = "kube_config"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.messages: list[str] = []
-        # Without a handler, logging.error() would configure the root logger permanently.
-        self._handler = logging.NullHandler()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        if record.module != self.MODULE:
-            return True
-        self.messages.append(" ".join(record.getMessage().split()))
-        return False
-
-    def __enter__(self) -> _PluginErrors:
-        logging.getLogger().addFilter(self)
-        logging.getLogger().addHandler(self._handler)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        logging.getLogger().removeHandler(self._handler)
-        logging.getLogger().removeFilter(self)
+def _hint(identity: Identity) -> str:
+    """What to do if the program that gives the credentials is not installed: its author's words, as kubectl does."""
+    command = identity.command
+    if command is None or "/" in command or which(command):
+        return ""
+    return f"; {' '.join((identity.install_hint or f'install {command}, which gives the credentials').split())}"

@@ -44,6 +44,7 @@ async def follow(
     *,
     on_change: Callable[[Changes[T]], None],
     on_synced: Callable[[], None] = lambda: None,
+    on_status: Callable[[], None] = lambda: None,
     status: FollowerStatus | None = None,
     expected: int = 0,
     pace: Pace = DEFAULT_PACE,
@@ -53,12 +54,14 @@ async def follow(
 
     Changes that arrive together are reported together, at most `pace.slice_size` per call; between two calls, other
     tasks run. `on_synced` is called after each whole list; from the first time on, the reported objects are the state
-    of the cluster. An exception from either function is a bug and ends the follower. `expected` is about the number of
-    objects in an earlier run: a first list with almost none of them must be confirmed by a second one.
+    of the cluster. `on_status` is called after `status` changed. An exception from a function is a bug and ends the
+    follower. `expected` is about the number of objects in an earlier run: a first list with almost none of them must be
+    confirmed by a second one.
     """
     store: Store[T] = Store(expected=expected)
-    follower = _Follower(client, collection, store, on_change, on_synced, status or FollowerStatus(), pace, draw)
-    await follower.run()
+    status = status or FollowerStatus()
+    calls = (on_change, on_synced, on_status)
+    await _Follower(client, collection, store, calls, status=status, pace=pace, draw=draw).run()
 
 
 class _Follower(Generic[T]):
@@ -67,21 +70,20 @@ class _Follower(Generic[T]):
         client: ApiClient,
         collection: Collection[T],
         store: Store[T],
-        on_change: Callable[[Changes[T]], None],
-        on_synced: Callable[[], None],
+        calls: tuple[Callable[[Changes[T]], None], Callable[[], None], Callable[[], None]],
+        *,
         status: FollowerStatus,
         pace: Pace,
         draw: Callable[[], float],
     ) -> None:
         self.client = client
         self.collection = collection
-        self.on_change = on_change
-        self.on_synced = on_synced
+        self.on_change, self.on_synced, self.on_status = calls
         self.status = status
         self.pace = pace
         self.draw = draw
         self.store = store
-        self.decoder = Decoder(collection.type)
+        self.decoder = Decoder(collection.type, collection.annotation_selector)
         self.reported: str | None = None
         status.kind = collection.kind
 
@@ -166,6 +168,7 @@ class _Follower(Generic[T]):
 
     def doubt(self, position: Position, relist: Relist[T]) -> Position:
         self.status.doubted = True
+        self.on_status()
         _log.warning("list lost nearly everything, asking again", kind=self.collection.kind, held=relist.held)
         return policy.after_doubt(position, pace=self.pace)
 
@@ -179,6 +182,7 @@ class _Follower(Generic[T]):
         self.store.expected = 0
         self.status.lists += 1
         self.status.synced_time = time.time()
+        self.on_status()
         self.on_synced()
         if first:
             seconds = round(trio.current_time() - started, 3)
@@ -248,6 +252,7 @@ class _Follower(Generic[T]):
             # Once for each slice: a log of warnings must not cost a look for each object.
             if _log.is_enabled_for(logging.DEBUG):
                 self.log_objects(part)
+            self.on_status()
             self.on_change(part)
             await trio.lowlevel.checkpoint()
 
@@ -269,6 +274,7 @@ class _Follower(Generic[T]):
                 # Once for each kind of error, not for each attempt.
                 self.reported = error.cause
                 _log.warning("retrying", kind=self.collection.kind, cause=error.cause, error=str(error))
+        self.on_status()
         return position
 
     def answered(self, state: FollowerState) -> None:
@@ -276,6 +282,7 @@ class _Follower(Generic[T]):
         self.status.state, self.status.error = state, None
         self.status.contact = trio.current_time()
         self.status.contact_time = time.time()
+        self.on_status()
 
     def settled(self) -> None:
         """A watch was steady: the last error is over."""

@@ -11,6 +11,8 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from sidecar.kubernetes.selector import Selector
+
 
 class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """The part of meta/v1 ObjectMeta that identifies an object; kinds that need annotations extend it."""
@@ -54,6 +56,8 @@ class Collection(Generic[T]):
     """The struct that an object is decoded into."""
     label_selector: str = ""
     field_selector: str = ""
+    annotation_selector: Selector | None = None
+    """Which objects count. The API server cannot select by annotations: the others are read, and count as absent."""
     optional: bool = False
     """Whether a collection that RBAC hides counts as empty, instead of delaying the first sync."""
     discovered: bool = False

@@ -13,10 +13,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from sidecar.kubernetes.errors import Garbled, Gone, ServerTrouble
-from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.nesting import decode_nested
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.protocol import FAULTS, Decoder, Entry
 from sidecar.kubernetes.reading import first_page, read_page
+from sidecar.kubernetes.reads import Reads
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 
 T = TypeVar("T")
@@ -28,31 +29,33 @@ _MOST_PAGES: Final = 10_000
 """More than any cluster has; a server that hands out continue tokens without end must not keep a command busy."""
 
 
-async def get_object(client: ApiClient, path: str, kind: type[T], *, seconds: float = DEFAULT_PACE.list_timeout) -> T:
+async def get_object(client: Reads, path: str, kind: type[T], *, seconds: float = DEFAULT_PACE.list_timeout) -> T:
     """The object at a path. Raises ApiError: NotFound if it does not exist, Garbled if its fields have other types."""
     body = await client.get(path, seconds=seconds)
     try:
-        return msgspec.json.decode(body, type=kind)
+        return decode_nested(msgspec.json.Decoder(kind), body)
     except FAULTS as error:
         raise Garbled(str(error)) from error
 
 
 async def list_all(
-    client: ApiClient,
+    client: Reads,
     collection: Collection[R],
     *,
     pace: Pace = DEFAULT_PACE,
     most: int = 0,
     on_garbled: Callable[[Garbled], None] | None = None,
+    on_page: Callable[[int], None] = lambda _: None,
 ) -> dict[str, R | Unreadable]:
     """Every object of the collection by its key, or about the first `most` of them. Raises ApiError.
 
     An item without even a name is a Garbled, which is raised or, with `on_garbled`, reported there and left out.
+    `on_page` gets the number of objects that were read so far.
     """
     attempt = 1
     while True:
         try:
-            return await _list_once(client, collection, pace, most, on_garbled)
+            return await _list_once(client, collection, pace, most, on_garbled, on_page)
         except Gone:
             if attempt == _ATTEMPTS:
                 raise
@@ -60,19 +63,21 @@ async def list_all(
 
 
 async def _list_once(
-    client: ApiClient,
+    client: Reads,
     collection: Collection[R],
     pace: Pace,
     most: int,
     on_garbled: Callable[[Garbled], None] | None,
+    on_page: Callable[[int], None],
 ) -> dict[str, R | Unreadable]:
-    decoder = Decoder(collection.type)
+    decoder = Decoder(collection.type, collection.annotation_selector)
     found: dict[str, R | Unreadable] = {}
     params = first_page(collection, most or pace.page_size)
     for _ in range(_MOST_PAGES):
         page, following = await read_page(client, collection, decoder, pace, params)
         entries = _decode(decoder, page.items, on_garbled)
         found |= {key: value for key, _, value in entries if value is not None}
+        on_page(len(found))
         if following is None or (most and len(found) >= most):
             return found
         params = following

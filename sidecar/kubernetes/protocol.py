@@ -13,8 +13,11 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from sidecar.kubernetes.annotation_filter import AnnotationFilter
 from sidecar.kubernetes.errors import ApiError, Garbled, Status, error_from_status, shown
+from sidecar.kubernetes.nesting import cut_deep, decode_nested
 from sidecar.kubernetes.objects import ObjectMeta, Resource, Unreadable, key_of
+from sidecar.kubernetes.selector import Selector
 
 T = TypeVar("T", bound=Resource)
 B = TypeVar("B", bound=Sized)
@@ -30,7 +33,7 @@ class Entry(NamedTuple, Generic[T]):
     version: str
     """Opaque: only compared for equality."""
     value: T | Unreadable | None
-    """None: deleted."""
+    """None: deleted, or left out by the selector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,9 @@ class _Event(msgspec.Struct):
 class Decoder(Generic[T]):
     """Decodes one kind. Its only state are msgspec's decoders, which are expensive to make."""
 
-    def __init__(self, kind: type[T]) -> None:
+    def __init__(self, kind: type[T], selector: Selector | None = None) -> None:
+        """`selector`: over annotations, Collection.annotation_selector."""
+        self._filter = AnnotationFilter(selector) if selector is not None else None
         self._list = msgspec.json.Decoder(_List)
         self._items: msgspec.json.Decoder[list[T]] = _decoder_of_many(kind)
         self._item = msgspec.json.Decoder(kind)
@@ -92,7 +97,7 @@ class Decoder(Generic[T]):
     def split_page(self, body: bytes) -> Page:
         """One response to a list request; takes a millisecond for 2 MB. Raises Garbled if it is not a list."""
         try:
-            page = self._list.decode(body)
+            page = decode_nested(self._list, body)
         except FAULTS as error:
             raise Garbled(f"not a list ({error}): {shown(body)}") from error
         return Page(page.items or [], page.metadata.resource_version or "", page.metadata.token or "")
@@ -118,6 +123,8 @@ class Decoder(Generic[T]):
         return batch
 
     def _decode_items(self, body: bytes, items: Iterable[msgspec.Raw]) -> list[Entry[T]]:
+        if self._filter is not None:
+            return [self._entry(raw) for raw in items]
         try:
             values = self._items.decode(body)
         except FAULTS:
@@ -127,20 +134,28 @@ class Decoder(Generic[T]):
 
     def _entry(self, raw: msgspec.Raw) -> Entry[T]:
         try:
+            return self._read(raw)
+        except RecursionError:
+            return self._read(msgspec.Raw(cut_deep(bytes(raw))))
+
+    def _read(self, raw: msgspec.Raw) -> Entry[T]:
+        try:
+            if self._filter is not None and (left_out := self._filter.left_out(raw)) is not None:
+                return Entry(key_of(left_out), left_out.resource_version, None)
             value: T | Unreadable = self._item.decode(raw)
-        except FAULTS as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             value = Unreadable(self._bare.decode(raw).metadata, shown(str(error).encode()))
         return Entry(key_of(value.metadata), value.metadata.resource_version, value)
 
     def _decode_event(self, line: bytes, batch: Batch[T]) -> None:
-        event = self._event.decode(line)
+        event = decode_nested(self._event, line)
         match event.type:
             case "ADDED" | "MODIFIED":
                 batch.entries.append(self._entry(event.object))
                 batch.version = batch.entries[-1].version
             case "DELETED":
                 # This is the resource version of the deletion, so a watch may continue from it.
-                metadata = self._bare.decode(event.object).metadata
+                metadata = decode_nested(self._bare, event.object).metadata
                 batch.entries.append(Entry(key_of(metadata), metadata.resource_version, None))
                 batch.version = metadata.resource_version
             case "BOOKMARK":

@@ -16,6 +16,7 @@ from sidecar.kubernetes.errors import ApiError, Oversized
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.protocol import Decoder, LineSplitter, Page
+from sidecar.kubernetes.reads import Reads
 from sidecar.kubernetes.watch_policy import Pace, next_page_size
 
 T = TypeVar("T", bound=Resource)
@@ -48,7 +49,7 @@ def first_page(collection: Collection[T], limit: int) -> dict[str, str]:
 
 
 async def read_page(
-    client: ApiClient, collection: Collection[T], decoder: Decoder[T], pace: Pace, params: dict[str, str]
+    client: Reads, collection: Collection[T], decoder: Decoder[T], pace: Pace, params: dict[str, str]
 ) -> tuple[Page, dict[str, str] | None]:
     """One chunk of a list, and the query parameters for the next; None after the last chunk. Raises ApiError."""
     limit = int(params["limit"])

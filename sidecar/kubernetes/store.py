@@ -21,11 +21,23 @@ _LITTLE_LEFT: Final = 10
 """A list is doubted if less than this fraction (one tenth) of the known objects is left."""
 
 
+_LONGEST_NUMBER: Final = 18
+"""Digits that fit an integer of two words."""
+
+_Packed = int | str
+
+
+def _pack(version: str) -> _Packed:
+    """A version in half the memory, where it is a decimal number as etcd's are; numbers are equal if the texts are."""
+    is_number = version.isdigit() and version.isascii() and version[0] != "0" and len(version) <= _LONGEST_NUMBER
+    return int(version) if is_number else version
+
+
 class Store(Generic[T]):
     """The state of one kind, from its lists and watches."""
 
     def __init__(self, *, expected: int = 0) -> None:
-        self._versions: dict[str, str] = {}
+        self._versions: dict[str, _Packed] = {}
         self.expected = expected
         """The number of objects in an earlier run, until a list is accepted: the first list is compared with it."""
 
@@ -39,14 +51,15 @@ class Store(Generic[T]):
             if value is None:
                 if self._versions.pop(key, None) is not None:
                     changes[key] = None
-            elif self._versions.get(key) != version or not version:
-                self._versions[key] = version
+            elif self._versions.get(key) != (packed := _pack(version)) or not version:
+                self._versions[key] = packed
                 changes[key] = value
         return changes
 
     def version_of(self, key: str) -> str | None:
         """The known version of an object; None without one."""
-        return self._versions.get(key)
+        packed = self._versions.get(key)
+        return None if packed is None else str(packed)
 
     def relist(self) -> Relist[T]:
         """Start to read the whole collection again."""
@@ -56,7 +69,7 @@ class Store(Generic[T]):
         """Keep the objects; each counts as changed when it is seen next."""
         self._versions = dict.fromkeys(self._versions, "")
 
-    def held(self) -> dict[str, str]:
+    def held(self) -> dict[str, _Packed]:
         """The known keys with their versions."""
         # A copy of the dict takes a fifth of the time of a set, and the garbage collector does not walk through it.
         return self._versions.copy()

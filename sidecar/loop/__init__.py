@@ -1,1 +1,1 @@
-"""Work on the event loop: polling, deadlines and long work in slices. Pure: timing_wheel.py."""
+"""Work on the event loop: polling, deadlines, long work in slices, and reads side by side. Pure: timing_wheel.py."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import select
 from collections.abc import Callable
 from time import monotonic
-from typing import Final
+from typing import Final, Self
 
 import trio
 
@@ -45,7 +45,7 @@ class Poller:
         self.turn = 0
         """Batches so far. In the batch in which it was added, a descriptor may get an event of an earlier socket."""
 
-    def __enter__(self) -> Poller:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -115,4 +115,9 @@ class Poller:
             handler = handlers.get(descriptor)
             if handler is not None:
                 handler(events)
+            else:
+                self._handle_unknown(descriptor)
         return len(ready)
+
+    def _handle_unknown(self, descriptor: int) -> None:
+        """A descriptor without a handler is ready."""

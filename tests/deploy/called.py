@@ -77,6 +77,7 @@ list xlistenersets
 list httproutes
 list grpcroutes
 list tlsroutes
+list dnsendpoints
 list namespaces
 list nodes
 list services

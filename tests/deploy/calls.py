@@ -46,6 +46,14 @@ _GROUPS: Final = {
     "tlsroutes": "/apis/gateway.networking.k8s.io/v1",
     "listenersets": "/apis/gateway.networking.k8s.io/v1",
     "dnsendpoints": "/apis/externaldns.k8s.io/v1alpha1",
+    "ingressroutes": "/apis/traefik.io/v1alpha1",
+    "ingressroutetcps": "/apis/traefik.io/v1alpha1",
+    "ingressroutes.traefik.containo.us": "/apis/traefik.containo.us/v1alpha1",
+    "ingressroutetcps.traefik.containo.us": "/apis/traefik.containo.us/v1alpha1",
+    "routes": "/apis/route.openshift.io/v1",
+    "httpproxies": "/apis/projectcontour.io/v1",
+    "virtualservices": "/apis/networking.istio.io/v1",
+    "gateways.networking.istio.io": "/apis/networking.istio.io/v1",
     "leases": "/apis/coordination.k8s.io/v1",
     "events": "/apis/events.k8s.io/v1",
 }
@@ -60,7 +68,7 @@ _METHODS: Final = {
 
 @dataclass(frozen=True)
 class Call:
-    """One call: `list ingresses`, `watch services relay in switchback` ..."""
+    """One call: `list ingresses`, `watch services relay in switchback`, `list gateways.networking.istio.io` ..."""
 
     verb: str
     resource: str
@@ -88,7 +96,7 @@ class Call:
         """Lists and watches of one name use a field selector, because RBAC recognises a name only there."""
         parts = [_GROUPS.get(self.resource, "/api/v1")]
         parts += ["namespaces", self.namespace] if self.namespace else []
-        parts += [self.resource]
+        parts += [self.resource.partition(".")[0]]
         options: list[str] = []
         if self.verb in {"list", "watch"}:
             options += [f"fieldSelector=metadata.name%3D{self.name}"] if self.name else []

@@ -74,7 +74,14 @@ def copy_sources(folder: Path) -> Path:
 
 
 def build_image(
-    name: str, *, folder: Path, context: Path, target: str = "programs", index: str = "", arm64: bool = False
+    name: str,
+    *,
+    folder: Path,
+    context: Path,
+    target: str = "programs",
+    index: str = "",
+    arm64: bool = False,
+    base: str = BASE,
 ) -> Image:
     """Build the Dockerfile in `context`, up to a target and from a package index if given. Takes a quarter of a minute.
 
@@ -91,7 +98,7 @@ def build_image(
         options += ["--platform=linux/arm64", "--build-arg=BUILDPLATFORM=linux/amd64"]
         options += [f"--build-arg=BASE={BASE_ARM64}", f"--build-arg=BUILD_BASE={BASE}"]
     else:
-        options += [f"--build-arg=BASE={BASE}"]
+        options += [f"--build-arg=BASE={base}"]
     buildah("bud", "--quiet", *options, "--tag", name, str(context))
     return Image(name)
 

@@ -181,6 +181,17 @@ def _fill_in(text: str, known: Mapping[str, str]) -> str:
     return _FILLED_IN.sub(lambda found: known.get(found[1], _ADDRESS), text)
 
 
+def arguments_of(manifests: Sequence[Manifest], template: Manifest) -> list[str]:
+    """The arguments of a pod's first container, with its variables filled in as the kubelet does it."""
+    known = settings_of(manifests, template)
+    return [_fill_in(one, known) for one in template["spec"]["containers"][0].get("args", ())]
+
+
+def own_variables(template: Manifest) -> set[str]:
+    """The variables that only the arguments of a pod's first container refer to: the program does not know them."""
+    return {name for one in template["spec"]["containers"][0].get("args", ()) for name in _FILLED_IN.findall(one)}
+
+
 def settings_of(manifests: Sequence[Manifest], template: Manifest) -> dict[str, str]:
     """The environment of a pod's first container: the values of its ConfigMaps, overridden by its own."""
     first = template["spec"]["containers"][0]

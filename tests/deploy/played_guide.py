@@ -93,6 +93,8 @@ class Controller:
     caller: Caller
     write: Callable[[str, Sequence[str]], str]
     failures: list[str] = field(default_factory=list)
+    idle: threading.Event = field(default_factory=threading.Event)
+    """Set while it has no replica, and its last look has ended."""
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -107,10 +109,12 @@ class Controller:
 
     def _run(self, ended: threading.Event) -> None:
         while not ended.wait(_PAUSE):
-            if not self._has_replica():
-                continue
             try:
-                self.look()
+                if self._has_replica():
+                    self.idle.clear()
+                    self.look()
+                else:
+                    self.idle.set()
             except PermissionError as error:
                 self.failures.append(str(error))
 

@@ -75,10 +75,11 @@ def test_a_command_reads_the_cluster_with_a_pods_account(
     assert "Traceback" not in done.stderr
 
 
-def test_a_kubeconfig_is_refused_with_the_package_to_install(image: Image, tmp_path: Path) -> None:
+def test_a_kubeconfig_with_a_plugin_is_refused_with_the_package_to_install(image: Image, tmp_path: Path) -> None:
     config = {
         "clusters": [{"name": "c", "cluster": {"server": "https://192.0.2.1"}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c"}}],
+        "users": [{"name": "u", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "x"}}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
     }
     (tmp_path / "config").write_text(json.dumps(config))

@@ -14,6 +14,7 @@ import yaml
 import dnsproxy.cli
 import proxy.cli
 import wholeip.cli
+from sidecar.cli.usage import GatheringOption
 from tests.deploy.laws import LAWS, Law
 from tests.deploy.manifests import (
     ALONE,
@@ -22,6 +23,7 @@ from tests.deploy.manifests import (
     PROJECT_VERSION,
     Manifest,
     added,
+    arguments_of,
     components,
     compose,
     find,
@@ -29,6 +31,7 @@ from tests.deploy.manifests import (
     name_of,
     names,
     overlays,
+    own_variables,
     pod_templates,
     render,
     roles_of,
@@ -75,8 +78,9 @@ def test_every_setting_is_one_that_its_program_understands(
     for workload, template in pod_templates(manifests):
         values = settings_of(manifests, template)
         main = template["spec"]["containers"][0]
-        command = parsed([*main["command"], *main.get("args", ())], values, monkeypatch)
+        command = parsed([*main["command"], *arguments_of(manifests, template)], values, monkeypatch)
         known = {f"{prefix_of(main)}_{(param.name or '').upper()}" for param in command.params}
+        known |= {one for one in values if one.startswith(adding(command, prefix_of(main)))} | own_variables(template)
         # These Jobs have the settings of operate, and need some of them.
         known |= set(OF_OPERATE) if main.get("args") in (["uninstall"], ["install", "--method", "print"]) else set()
         assert set(values) <= known, name_of(workload)
@@ -85,7 +89,7 @@ def test_every_setting_is_one_that_its_program_understands(
 def test_a_pod_has_time_to_end(manifests: Sequence[Manifest]) -> None:
     for workload, template in pod_templates(manifests):
         main, values = template["spec"]["containers"][0], settings_of(manifests, template)
-        if main["command"] == ["dnsproxy"] and main["args"] == ["serve"]:
+        if main["command"] == ["dnsproxy"] and main["args"][0] == "serve":
             wanted = float(values["DNSPROXY_LAMEDUCK"]) + float(values.get("DNSPROXY_DRAIN", 5))
         elif main["command"] == ["proxy"]:
             wanted = main["lifecycle"]["preStop"]["sleep"]["seconds"] + float(values.get("PROXY_DRAIN", 30))
@@ -161,6 +165,12 @@ def test_an_owners_kustomization_needs_nothing_but_the_image() -> None:
 def test_an_account_has_the_rights_in_its_files_and_no_other(account: str, roles: Sequence[Manifest]) -> None:
     rendered = {name_of(one): one["rules"] for one in roles_of(render(INSTALLATION), account)}
     assert rendered == {name_of(one): one["rules"] for one in roles}
+
+
+def adding(command: click.Command, prefix: str) -> tuple[str, ...]:
+    """How the names of variables begin that add values to that of a flag."""
+    gathering = [param for param in command.params if isinstance(param, GatheringOption)]
+    return tuple(f"{prefix}_{(param.name or '').upper()}_" for param in gathering)
 
 
 def prefix_of(container: Manifest) -> str:

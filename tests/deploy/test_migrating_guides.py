@@ -94,7 +94,12 @@ def settled(coredns: CoreDns, wanted: Sequence[str]) -> None:
     def look() -> list[str]:
         return [(coredns.addresses(one) or ["none"])[-1] for one in (HOST, FRESH, ELSEWHERE)]
 
-    poll_until(lambda: look() == list(wanted), f"the answers {wanted}", seconds=60)
+    try:
+        poll_until(lambda: look() == list(wanted), f"the answers {wanted}", seconds=60)
+    except AssertionError as error:
+        # CoreDNS keeps its Corefile after a reload that failed, and says so only there.
+        error.add_note(f"answers: {look()}\n{coredns.log.read_text(encoding='utf-8') if coredns.log else ''}")
+        raise
 
 
 @contextmanager
@@ -161,6 +166,9 @@ def test_a_guide_leaves_nothing_of_theirs_and_no_lookup_fails(
                 # Beside each other: theirs keep their hosts, as `rewrite` comes before `forward`.
                 wanted = (by_theirs, BY_DNSPROXY, BY_UPSTREAM)
                 both_write(server, theirs)
+            if "--replicas=0" in line:
+                # Its pod ends a moment later; a person's next command does, too.
+                assert controller.idle.wait(60)
             settled(coredns, wanted)
         assert wanted[0] == BY_DNSPROXY
         assert (set(seen), set(others)) == ({by_theirs, BY_DNSPROXY}, {BY_UPSTREAM})

@@ -32,6 +32,9 @@ list services in kube-system
 watch services dnsproxy in switchback
 list services relay in switchback
 list endpointslices in switchback
+create events in default
+create events in kube-system
+create events in switchback
 """
 NOT_WHOLEIP = f"""
 get services any in switchback
@@ -45,6 +48,12 @@ create servicecidrs any
 patch servicecidrs kubernetes
 delete servicecidrs kubernetes
 list ipaddresses
+list events
+watch events
+get events any in default
+patch events any in default
+delete events any in default
+list events in switchback
 create nodes/proxy any
 list secrets in {SPACE}
 list configmaps in {SPACE}

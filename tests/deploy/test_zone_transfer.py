@@ -17,6 +17,8 @@ from tests.deploy.manifests import (
     DEPLOY,
     INSTALLATION,
     Manifest,
+    arguments_of,
+    components,
     compose,
     find,
     name_of,
@@ -44,6 +46,11 @@ patches:
       - {op: add, path: /data/DNSPROXY_RPZ_ALLOW, value: 203.0.113.0/24}
       - {op: add, path: /data/DNSPROXY_RPZ_NOTIFY, value: 203.0.113.53}
       - {op: add, path: /data/DNSPROXY_HOST, value: static.example.org=192.0.2.7}
+      - {op: add, path: /data/DNSPROXY_NAMESPACE, value: shop}
+      - {op: add, path: /data/DNSPROXY_LABEL_SELECTOR, value: team=web}
+      - {op: add, path: /data/DNSPROXY_ANNOTATION_FILTER, value: example.org/public=true}
+      - {op: add, path: /data/DNSPROXY_SOURCE_OWN, value: "crd:sites.example.org:spec.hosts[*] traefik"}
+      - {op: add, path: /data/DNSPROXY_CLASS_OF, value: traefik=internal}
 """
 UNSIGNED: Final = "      - {op: add, path: /data/DNSPROXY_RPZ_ALLOW_UNSIGNED, value: 203.0.113.54}\n"
 """Another line of it: a resolver without TSIG."""
@@ -68,11 +75,12 @@ def serve_settings(
         assert mounts[str(Path(values["DNSPROXY_RPZ_KEY"]).parent)]["readOnly"]
         values["DNSPROXY_RPZ_KEY"] = str(folder / "keys.conf")
         (folder / "keys.conf").write_text(KEY, encoding="utf-8")
-    command = parsed(["dnsproxy", "serve"], values, monkeypatch)
+    arguments = arguments_of(manifests, template)
+    command = parsed(["dnsproxy", *arguments], values, monkeypatch)
     with monkeypatch.context() as environment:
         for name, value in values.items():
             environment.setenv(name, value)
-        flags = command.make_context("serve", [], auto_envvar_prefix="DNSPROXY").params
+        flags = command.make_context("serve", arguments[1:], auto_envvar_prefix="DNSPROXY").params
     return make_settings(**{name: one for name, one in flags.items() if name not in {"log_format", "log_level"}})
 
 
@@ -197,7 +205,22 @@ def test_what_a_replica_refuses_is_empty_on_a_node(tmp_path: Path) -> None:
     allowed = {"DNSPROXY_RPZ_KEY", "DNSPROXY_RPZ_WILDCARDS"}
     wanted = {one for one in flags if one.startswith("DNSPROXY_RPZ")} - allowed
     names = {f"DNSPROXY_{flag}" for flag in ("HOST", "HOSTS_FILE", "ZONE", "DENY", "ALLOW")}
+    names |= {f"DNSPROXY_{flag}" for flag in ("CLASS_OF", "NAMESPACE", "LABEL_SELECTOR", "ANNOTATION_FILTER")}
     assert emptied == wanted | names
+
+
+def test_whichever_components_add_sources_the_primaries_read_them_and_the_nodes_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["node-local", *(one.name for one in components() if one.name.startswith("source-"))]
+    manifests = rendered(names, tmp_path)
+    node = serve_settings(manifests, template_of(manifests, "DaemonSet", "dnsproxy"), tmp_path, monkeypatch)
+    primary = serve_settings(manifests, template_of(manifests, "Deployment", "dnsproxy-primary"), tmp_path, monkeypatch)
+    assert (node.cluster, node.replica is not None) == (None, True)
+    assert primary.cluster is not None
+    assert (primary.cluster.ingress is not None, primary.cluster.gateway is not None) == (True, True)
+    read = [one.name for one in primary.cluster.others] + (["service"] if primary.cluster.services else [])
+    assert sorted(f"source-{one}" for one in read) == sorted(names[1:])
 
 
 def test_a_nodes_account_reads_the_upstreams_and_nothing_else(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_every_block_says_how_it_is_held_to_the_truth(name: str) -> None:
             assert before is not None
             assert before.mode in {Mode.RUN, Mode.CLUSTER}
         if fence.language == "yaml":
-            assert yaml.safe_load(fence.body)
+            assert all(yaml.safe_load_all(fence.body))
         if fence.language == "powershell":
             assert not any(program in fence.body for program in PROGRAMS)
         before = fence

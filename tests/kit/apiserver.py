@@ -50,6 +50,12 @@ class ApiServer:
         return self.etcd.port
 
     @property
+    def process_id(self) -> int:
+        """Of the API server without its etcd."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def url(self) -> str:
         return f"https://127.0.0.1:{self.port}"
 

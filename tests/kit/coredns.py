@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import dns.exception
 import dns.message
@@ -34,6 +35,8 @@ class CoreDns:
     port: int
     process: subprocess.Popen[str]
     address: str = "127.0.0.1"
+    log: Path | None = None
+    """What it has said since its start."""
 
     def ask(self, name: str, *, timeout: float = 10.0) -> dns.message.Message:
         """The reply to a question for A."""
@@ -72,15 +75,23 @@ def running_coredns(
     path = folder / f"Corefile-{port}"
     path.write_bytes(corefile.encode(errors="surrogateescape"))
     command = [program(peer), "-conf", str(path), "-dns.port", str(port)]
-    with started_coredns(command, folder=folder) as process:
-        yield CoreDns(port, process)
+    log = folder / f"coredns-{port}.log"
+    with started_coredns(command, folder=folder, log=log) as process:
+        yield CoreDns(port, process, log=log)
 
 
 @contextmanager
 def started_coredns(
-    command: Sequence[str], *, folder: Path, environment: Mapping[str, str] | None = None
+    command: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    log: Path | None = None,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run a command that becomes CoreDNS, from its readiness to its end. Raises Refused with its output."""
+    """Run a command that becomes CoreDNS, from its readiness to its end; `log` gets its later output.
+
+    Raises Refused with its output.
+    """
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -89,8 +100,8 @@ def started_coredns(
         text=True,
         env={**os.environ, **(environment or {})},
     )
-    # Read its further output, so that the pipe does not fill up.
-    drain = threading.Thread(target=process.stdout.read if process.stdout else None)
+    # Its further output is read, so that the pipe does not fill up.
+    drain = threading.Thread(target=_keep, args=[process.stdout, log or Path(os.devnull)])
     try:
         _wait_for_banner(process)
         drain.start()
@@ -113,6 +124,11 @@ def coredns_version(peer: str = "coredns") -> tuple[int, ...]:
 def answering(address: str) -> str:
     """The Corefile of a server that gives every name one address."""
     return f'. {{\n template IN A . {{\n  answer "{{{{ .Name }}}} 5 IN A {address}"\n }}\n}}\n'
+
+
+def _keep(output: IO[str], log: Path) -> None:
+    with log.open("a", encoding="utf-8", buffering=1) as kept:
+        kept.writelines(output)
 
 
 def _wait_for_banner(process: subprocess.Popen[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import secrets
 import subprocess
@@ -105,11 +106,7 @@ def sync_once(
 ) -> str:
     """Have external-dns update the zone to match the objects of the namespace. Returns its log."""
     command = [
-        program("external-dns"),
-        "--once",
-        f"--kubeconfig={kubeconfig}",
-        f"--namespace={namespace}",
-        *(f"--source={source}" for source in sources),
+        *_command(kubeconfig, namespace, sources),
         "--provider=rfc2136",
         "--rfc2136-host=127.0.0.1",
         f"--rfc2136-port={bind.port}",
@@ -126,9 +123,50 @@ def sync_once(
         "--txt-wildcard-replacement=any",
         # Without a registry it would treat every record as its own.
         f"--policy={'sync' if registry == 'txt' else 'upsert-only'}",
-        "--metrics-address=127.0.0.1:0",
         *flags,
     ]
+    return _run(command, kubeconfig)
+
+
+def published_names(kubeconfig: Path, namespace: str, *flags: str, sources: Sequence[str]) -> dict[str, set[str]]:
+    """Where the records point that external-dns would create for the objects of the namespace, by name in lower case.
+
+    It keeps them in its own memory, in a zone for every name.
+    """
+    log = _run(
+        [
+            *_command(kubeconfig, namespace, sources),
+            "--provider=inmemory",
+            "--registry=noop",
+            "--policy=upsert-only",
+            "--log-format=json",
+            *flags,
+        ],
+        kubeconfig,
+    )
+    found: dict[str, set[str]] = {}
+    # Lines of its Kubernetes client have a form of their own.
+    for line in filter(lambda line: line.startswith("{"), log.splitlines()):
+        verb, _, record = json.loads(line)["msg"].partition(": ")
+        if verb == "CREATE":
+            # NAME TTL IN TYPE SET-IDENTIFIER TARGETS PROVIDER-SPECIFIC
+            name, _, _, _, _, targets, *_ = record.split(" ")
+            found.setdefault(name.lower(), set()).update(targets.split(";"))
+    return found
+
+
+def _command(kubeconfig: Path, namespace: str, sources: Sequence[str]) -> list[str]:
+    return [
+        program("external-dns"),
+        "--once",
+        f"--kubeconfig={kubeconfig}",
+        f"--namespace={namespace}",
+        *(f"--source={source}" for source in sources),
+        "--metrics-address=127.0.0.1:0",
+    ]
+
+
+def _run(command: Sequence[str], kubeconfig: Path) -> str:
     done = subprocess.run(
         command, env=os.environ, capture_output=True, text=True, timeout=_SECONDS, check=False, cwd=kubeconfig.parent
     )

@@ -192,7 +192,10 @@ async def client_in_memory(api: FaultyApi, cluster: Cluster | None = None) -> As
     """A client that connects to the server over memory streams: under a mock clock no test waits."""
     async with trio.open_nursery() as nursery:
         transport = httpx2.AsyncHTTPTransport(trust_env=False)
-        transport._pool = httpcore2.AsyncConnectionPool(network_backend=_MemoryBackend(api, nursery))
+        # As many connections as the client's own pool has: one for each watch.
+        transport._pool = httpcore2.AsyncConnectionPool(
+            network_backend=_MemoryBackend(api, nursery), max_connections=None
+        )
         async with ApiClient(cluster or cluster_at("http://api.example.org"), transport=transport) as client:
             yield client
         nursery.cancel_scope.cancel()

@@ -6,7 +6,7 @@ The law: its responses about objects are those of a real server; a fault that a 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -45,6 +45,8 @@ class LiveApi(FaultyApi):
 
     lists: Sequence[Answer] = ()
     faults: dict[str, Answer] = field(default_factory=dict)
+    cluster_wide: frozenset[str] = frozenset({"ingressclasses", "namespaces"})
+    """The resources that are in no namespace."""
     _served: dict[str, dict[str, None]] = field(default_factory=dict)
     _objects: dict[Storage, dict[str, dict[str, Any]]] = field(default_factory=dict)
     _events: list[_Event] = field(default_factory=list)
@@ -98,13 +100,18 @@ class LiveApi(FaultyApi):
         self.asked.append(Asked(url.path, dict(parse_qsl(url.query)), {}, trio.current_time()))
         if url.path in self.faults:
             return self.faults[url.path]
+        if url.path == "/version":
+            return Answer([b'{"major": "1", "minor": "36"}'])
+        if url.path.startswith("/apis/") and url.path.count("/") == 2:
+            return _group(url.path.rpartition("/")[2], self._served)
         group_version, rest = _split(url.path)
         served = self._served.get(group_version)
         resource = rest.rpartition("/")[2]
-        if served is None or (rest and resource not in served):
+        nowhere = "/" in rest and resource in self.cluster_wide
+        if served is None or (rest and resource not in served) or nowhere:
             return failure(404, "NotFound")
         if not rest:
-            return _discovery(group_version, served)
+            return _discovery(group_version, served, self.cluster_wide)
         return self._collection(self.asked[-1], group_version, resource)
 
     def _collection(self, asked: Asked, group_version: str, resource: str) -> Answer:
@@ -146,8 +153,15 @@ def _split(path: str) -> tuple[str, str]:
     return "/".join(parts[1 : 1 + count]), "/".join(parts[1 + count :])
 
 
-def _discovery(group_version: str, served: Mapping[str, None]) -> Answer:
-    resources = [{"name": name, "verbs": ALL_VERBS} for name in served]
+def _group(name: str, served: Iterable[str]) -> Answer:
+    versions = [{"version": one.rpartition("/")[2]} for one in served if one.rpartition("/")[0] == name]
+    if not versions:
+        return failure(404, "NotFound")
+    return Answer([json.dumps({"name": name, "versions": versions, "preferredVersion": versions[0]}).encode()])
+
+
+def _discovery(group_version: str, served: Mapping[str, None], cluster_wide: Set[str]) -> Answer:
+    resources = [{"name": name, "namespaced": name not in cluster_wide, "verbs": ALL_VERBS} for name in served]
     return Answer([json.dumps({"groupVersion": group_version, "resources": resources}).encode()])
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 import trio
 
+from wholeip.kernel.table_dump import GiveWay
 from wholeip.ruleset.nft_errors import NftFailed, Refused
 from wholeip.ruleset.ruleset import Ruleset, Transaction
 
@@ -19,8 +20,18 @@ class FakeKernel:
     failures: list[NftFailed] = field(default_factory=list)
     deaf: NftFailed | None = None
     """The reason for missing notifications."""
+    tells_generation: bool = True
+    seconds: float = 0
+    """How long a transaction takes."""
     applied: list[Transaction] = field(default_factory=list)
     reads: int = 0
+    dumped: list[Ruleset] = field(default_factory=list)
+    """What the next dumps show instead of the ruleset, as they may while the kernel resizes a hash table."""
+    meanwhile: Callable[[], Awaitable[None]] | None = None
+    """What happens after a dump has read the table and before it returns."""
+    _generation: int = 0
+    _counted: Ruleset | None = None
+    """The ruleset of that generation."""
     _listeners: list[Callable[[], None]] = field(default_factory=list)
 
     async def read_ruleset(self) -> Ruleset | None:
@@ -29,10 +40,29 @@ class FakeKernel:
         self.reads += 1
         return self.ruleset
 
+    async def dump_ruleset(self, *, give_way: GiveWay = trio.lowlevel.checkpoint) -> Ruleset | None:
+        await give_way()
+        found = await self.read_ruleset()
+        if self.dumped:
+            found = self.dumped.pop(0)
+        if self.meanwhile is not None:
+            await self.meanwhile()
+        return found
+
+    async def read_generation(self) -> int | None:
+        await trio.lowlevel.checkpoint()
+        if not self.tells_generation:
+            return None
+        if self.ruleset is not self._counted:
+            self._generation, self._counted = self._generation + 1, self.ruleset
+        return self._generation
+
     async def apply(self, transaction: Transaction) -> None:
         await trio.lowlevel.checkpoint()
         if not transaction:
             return
+        if self.seconds:
+            await trio.sleep(self.seconds)
         self._fail()
         self.ruleset = after(self.ruleset, transaction)
         self.applied.append(transaction)

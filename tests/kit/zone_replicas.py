@@ -18,8 +18,8 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.replica.replica import Replica
-from dnsproxy.replica.replica_registry import SOURCE, ReplicaRegistry
-from dnsproxy.replica.settings import ReplicaSettings
+from dnsproxy.replica.replica_registry import ReplicaRegistry
+from dnsproxy.replica.settings import SOURCE, ReplicaSettings
 from dnsproxy.secondary.source import RpzSource
 from dnsproxy.zone.content import Difference, Piece
 from dnsproxy.zone.control import FORMAT, Control, format_control

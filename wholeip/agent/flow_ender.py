@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 import structlog
 import trio
 
+from sidecar.loop.slices import in_slices
 from wholeip.agent.status import AgentStatus
 from wholeip.agent.update import Update
 from wholeip.mappings.networks import NetworkSet
@@ -68,8 +69,9 @@ class FlowEnder:
         done = False
         try:
             inside = NetworkSet((*pending.desired.networks, *NEVER_OUTSIDE))
-            egress = NewEgress(pending.new_egress, inside, self._connections)
-            ended = await self._end_flows(*pending.rulesets, egress)
+            before, after = await in_slices(pending.steps())
+            addresses = await in_slices(pending.egress_steps(before, after))
+            ended = await self._end_flows(before, after, NewEgress(addresses, inside, self._connections))
             done = True
         except NftFailed as error:
             self._status.flow_failures += 1

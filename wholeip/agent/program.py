@@ -26,13 +26,15 @@ from wholeip.agent.document import format_json, show
 from wholeip.agent.flow_ender import EndFlows, FlowEnder
 from wholeip.agent.following import ClusterFollower, new_state, open_client
 from wholeip.agent.metrics import AgentCollector
+from wholeip.agent.pace import ReconcilePace
 from wholeip.agent.page import CHARTS, agent_facts, read_counters, render_page
-from wholeip.agent.reconciler import ReconcilePace, Reconciler
+from wholeip.agent.reconciler import Reconciler
 from wholeip.agent.status import AgentStatus
 from wholeip.kernel.conntrack import end_flows
 from wholeip.kernel.nft import Nft, Table
 from wholeip.mappings.addresses import Address
 from wholeip.ruleset.nft_errors import NftFailed
+from wholeip.service_events.writer import EventWriter
 from wholeip.settings import RunSettings
 
 GRACE: Final = 5.0
@@ -63,8 +65,14 @@ async def serve(
     state = await new_state(cluster, client)
     status = AgentStatus(node=cluster.node_name)
     ender = FlowEnder(end_flows, status, connections=settings.end_connections) if settings.end_flows else None
+    events = EventWriter(client, cluster.node_name or "", lambda: state.nodes) if settings.events else None
     reconciler = Reconciler(
-        table, state, status, pace=ReconcilePace(resync=settings.resync), on_applied=ender.note if ender else None
+        table,
+        state,
+        status,
+        pace=ReconcilePace(resync=settings.resync),
+        on_applied=ender.note if ender else None,
+        on_reports=events.note if events else None,
     )
 
     def take_api_addresses(addresses: frozenset[Address]) -> None:
@@ -80,6 +88,8 @@ async def serve(
             nursery.start_soon(reconciler.run)
             if ender:
                 nursery.start_soon(ender.run)
+            if events:
+                nursery.start_soon(events.run)
             nursery.start_soon(follower.run, client)
             nursery.start_soon(follow_api_addresses, client, state.api_addresses, take_api_addresses)
             log.info(

@@ -2,56 +2,53 @@
 
 The law: nothing is written before the whole cluster was read once. Changes that arrive together are one transaction. A
 failed transaction is retried, and until then the table stays as it was; it also stays when the agent exits. The cost of
-a change depends on what it touches; all Services are planned and compared at the start, after a failure, and when
-another program may have changed the table.
+a change depends on what it touches, and a change does not wait for a comparison with the kernel; all Services are
+planned at the start, after a failure, and when the table must be replaced because another program has changed more than
+its elements.
 """
 
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from math import inf
+from typing import Final
 
 import structlog
 import trio
 
+from sidecar.loop.slices import in_slices
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
-from wholeip.agent.status import APPLIED, FAILED, AgentStatus
+from wholeip.agent.comparison import Compared, Comparison
+from wholeip.agent.notifications import Notifications
+from wholeip.agent.pace import ReconcilePace
+from wholeip.agent.status import FAILED, AgentStatus
 from wholeip.agent.update import DesiredTable, Update, update_from, whole_update
+from wholeip.agent.written_table import WrittenTable
 from wholeip.kernel.nft import Table
 from wholeip.kernel.sysctls import advise
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.plan import Plan
 from wholeip.mappings.reports import NOTES
 from wholeip.ruleset.in_use import address_count, in_use_of
-from wholeip.ruleset.nft_errors import NftFailed
-from wholeip.ruleset.ruleset import TABLE, BadMapping, Transaction, changes
+from wholeip.ruleset.nft_errors import NftFailed, NoAnswer, Refused
+from wholeip.ruleset.ruleset import TABLE, BadMapping, Ruleset, changes
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
 OnApplied = Callable[[Update], None]
 """Receives each update that the kernel has applied; the first one also if there was nothing to change."""
 
+OnReports = Callable[[Iterable[str] | None, Plan], None]
+"""Receives the Services whose reports may differ (None: any), and the plan that the kernel has."""
+
 Advise = Callable[[Iterable[int]], Iterable[str]]
 """The sysctls to change on this node for mappings of these families."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcilePace:
-    """Times in seconds."""
-
-    gather: float = 0.01
-    """After a transaction; changes that arrive meanwhile go into the next one."""
-    backoff_first: float = 0.25
-    backoff_limit: float = 30.0
-    resync: float = 60.0
-    """Between two comparisons with the kernel, while it notifies us of changes."""
-    resync_blind: float = 10.0
-    """The same without notifications."""
-    after_repair: float = 1.0
-    """After a repair: a program that keeps changing the table must not set our pace."""
+_REST: Final = 4
+"""Wait this multiple of a comparison's duration until the next one, but never longer than after a repair."""
 
 
 class Reconciler:
@@ -66,6 +63,7 @@ class Reconciler:
         name: str = TABLE,
         pace: ReconcilePace | None = None,
         on_applied: OnApplied | None = None,
+        on_reports: OnReports | None = None,
         advise: Advise = advise,
     ) -> None:
         self._table = table
@@ -74,15 +72,18 @@ class Reconciler:
         self._name = name
         self._pace = pace or ReconcilePace()
         self._on_applied = on_applied
+        self._on_reports = on_reports
         self._advise = advise
         self._woken = trio.Event()
-        self._known: DesiredTable | None = None
-        """The table of the last update: the kernel has it unless another program changed it."""
-        self._uncertain = True
-        """Whether the kernel may have another table because of a failure or a start."""
-        self._maybe_changed = False
-        """Whether another program may have changed the table."""
-        self._watching = False
+        self._written = WrittenTable(table, status)
+        self._comparison = Comparison(table, self._written, self._note_repair)
+        self._suspected = trio.Event()
+        """Set when another program may have changed the table since the last comparison began."""
+        self.is_comparing = False
+        """Whether the kernel's table is being compared, beside the changes."""
+        self._replace = False
+        """Whether another program has changed more of the table than its elements."""
+        self._repaired_time = -inf
         self._failures = 0
         self._in_use = in_use_of(None)
         """The mappings that an earlier run left in the kernel."""
@@ -111,8 +112,8 @@ class Reconciler:
     async def run(self) -> None:
         """Reconcile until cancelled."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._watch)
-            nursery.start_soon(self._compare_periodically)
+            nursery.start_soon(Notifications(self._table, self._pace, self._suspect).run)
+            nursery.start_soon(self._compare_when_suspected)
             while True:
                 await self._woken.wait()
                 self._woken = trio.Event()
@@ -132,92 +133,94 @@ class Reconciler:
 
     async def _reconcile(self) -> float:
         """One attempt; the seconds to rest afterwards."""
+        async with self._written.writing:
+            try:
+                await self._attempt()
+            except (NftFailed, BadMapping) as error:
+                self._note_failure(error)
+                return min(self._pace.backoff_first * 2.0 ** min(self._failures - 1, 16), self._pace.backoff_limit)
         status = self._status
-        try:
-            repaired = await self._attempt()
-        except (NftFailed, BadMapping) as error:
-            status.attempts[FAILED] += 1
-            self._uncertain = True
-            self._failures += 1
-            if status.trouble != str(error):
-                log.warning("the kernel refuses the rules; its table stays", cause=str(error))
-            status.trouble, status.in_step = str(error), False
-            return min(self._pace.backoff_first * 2.0 ** min(self._failures - 1, 16), self._pace.backoff_limit)
         if status.trouble:
             log.info("the kernel accepts the rules again")
         status.trouble, status.in_step = "", True
         self._failures = 0
-        return self._pace.after_repair if repaired else self._pace.gather
+        return self._pace.gather
 
-    async def _attempt(self) -> bool:
-        """Update the kernel; whether that repaired a foreign change. Raises NftFailed and BadMapping."""
-        known = self._known
-        if known is None or self._uncertain or self._maybe_changed:
-            return await self._start_anew(known)
-        await self._apply_update(update_from(known, self._state))
-        return False
+    def _note_failure(self, error: Exception) -> None:
+        status = self._status
+        status.attempts[FAILED] += 1
+        self._written.uncertain = True
+        self._failures += 1
+        if status.trouble != str(error):
+            log.warning("the kernel refuses the rules; its table stays", cause=str(error))
+        status.trouble, status.in_step = str(error), False
 
-    async def _start_anew(self, known: DesiredTable | None) -> bool:
-        """Plan all Services and compare them with the kernel; the same result as _attempt."""
+    async def _attempt(self) -> None:
+        """Update the kernel. Raises NftFailed and BadMapping."""
+        known = self._written.known
+        if known is None or self._written.uncertain or self._replace:
+            await self._start_anew(known)
+            return
+        try:
+            await self._apply_update(update_from(known, self._state))
+        except Refused:
+            if not self._is_suspect() or trio.current_time() < self._repaired_time + self._pace.after_repair:
+                raise
+            # Another program has changed what this is about, and no comparison has found it yet. Nothing is applied.
+            self._written.uncertain, self._replace = False, True
+            await self._start_anew(known)
+
+    async def _start_anew(self, known: DesiredTable | None) -> None:
+        """Plan all Services and compare them with the kernel; the same errors as _attempt."""
         # Before the read: a change after it needs another comparison.
-        self._maybe_changed = False
-        current = await self._table.read_ruleset()
-        repaired = not self._uncertain and known is not None and bool(changes(current, known.ruleset()))
+        replace, self._replace = self._replace and not self._written.uncertain, False
+        self._written.end_noting()
+        try:
+            current = await self._table.dump_ruleset()
+        except NoAnswer:
+            # Another program may have added a million elements: reading them would never end, replacing the table does.
+            current = None
+        repaired = replace and known is not None and bool(changes(current, await in_slices(known.steps())))
         self._state.take_touched()
-        await self._apply_update(
-            whole_update(current, self._state, known.plan.in_use() if known else self._in_use, self._name)
-        )
+        update = whole_update(current, self._state, known.plan.in_use() if known else self._in_use, self._name)
+        await self._apply_update(update)
         if known is None:
             # Most objects of now live long; the garbage collector would delay changes by scanning them.
             gc.collect()
             gc.freeze()
         if repaired:
-            self._status.repaired += 1
-            log.warning("another program had changed the table; it is repaired", table=self._name)
-        return repaired
+            self._note_repair()
 
     async def _apply_update(self, update: Update) -> None:
-        transaction = changes(*update.rulesets)
+        transaction = changes(*await in_slices(update.steps()))
         if transaction:
-            await self._apply(transaction)
-        if self._on_applied is not None and (transaction or self._known is None):
+            await self._written.apply(transaction)
+        if self._on_applied is not None and (transaction or self._written.known is None):
             # At the start too: an earlier run may have ended after a transaction and before its flows.
             self._on_applied(update)
         self._note(update)
 
-    async def _apply(self, transaction: Transaction) -> None:
-        begun = time.perf_counter()
-        # From here on it may be applied, even if nft reports a failure.
-        self._uncertain = True
-        await self._table.apply(transaction)
-        took = time.perf_counter() - begun
-        status = self._status
-        status.attempts[APPLIED] += 1
-        status.durations.add(took)
-        status.applied_time = time.time()
-        log.info(
-            "rules applied",
-            added=sum(map(len, transaction.adds.values())),
-            deleted=sum(map(len, transaction.deletes.values())),
-            whole=transaction.whole is not None,
-            seconds=round(took, 4),
-        )
+    def _note_repair(self, before: Ruleset | None = None) -> None:
+        """Another program's change was undone; `before` is what it had left, if no update says so."""
+        self._status.repaired += 1
+        self._repaired_time = trio.current_time()
+        log.warning("another program had changed the table; it is repaired", table=self._name)
+        if before is not None and self._written.known is not None and self._on_applied is not None:
+            self._on_applied(Update(before, self._written.known, gap=True))
 
     def _note(self, update: Update) -> None:
         """Record what the kernel has now; each report is logged once while it lasts."""
         status, plan = self._status, update.desired.plan
-        before = self._known.plan if self._known else Plan()
-        self._known, self._uncertain = update.desired, False
+        before = self._written.known.plan if self._written.known else Plan()
+        self._written.known, self._written.uncertain = update.desired, False
         status.plan, status.services = plan, len(self._state)
+        if self._on_reports is not None:
+            self._on_reports(update.services, plan)
         services = plan.parts.keys() if update.services is None else update.services
         # The next comparison removes a family that has no mappings left.
         kept = self._families if update.services is not None else frozenset[int]()
         self._families = kept.union(one.address.version for one in plan.mappings_of(services))
-        advice = (*self._state.advise(), *self._advise(sorted(self._families)))
-        for line in advice:
-            if line not in status.advice:
-                log.warning("an operator must change this", advice=line)
-        status.advice = advice
+        self._look_at_node()
         for service in sorted(services):
             known = before.part(service).reports
             for report in plan.part(service).reports:
@@ -225,35 +228,47 @@ class Reconciler:
                     write = log.info if report.reason in NOTES else log.warning
                     write("Service", service=report.service, reason=str(report.reason), detail=report.detail)
 
-    def _compare(self) -> None:
-        self._maybe_changed = True
-        self._woken.set()
+    def _look_at_node(self) -> None:
+        advice = (*self._state.advise(), *self._advise(sorted(self._families)))
+        for line in advice:
+            if line not in self._status.advice:
+                log.warning("an operator must change this", advice=line)
+        self._status.advice = advice
 
-    async def _watch(self) -> None:
-        """Listen to the kernel's notifications; without them, the periodic comparisons must do."""
-        logged = ""
+    def _suspect(self) -> None:
+        self._suspected.set()
+
+    def _is_suspect(self) -> bool:
+        return self.is_comparing or self._suspected.is_set()
+
+    async def _compare_when_suspected(self) -> None:
         while True:
-            try:
-                async with trio.open_nursery() as nursery:
-                    await nursery.start(self._table.watch_changes, self._compare)
-                    self._watching = True
-                    if logged:
-                        # Changes in the meantime were not notified.
-                        self._compare()
-            except* NftFailed as group:
-                cause = str(_first(group))
-                if cause != logged:
-                    log.warning("no notifications from the kernel; the table is compared periodically", cause=cause)
-                logged = cause
-            self._watching = False
-            await trio.sleep(self._pace.backoff_limit)
+            await self._suspected.wait()
+            self._suspected, self.is_comparing = trio.Event(), True
+            begun = trio.current_time()
+            compared = await self._compare()
+            self.is_comparing = False
+            pause = self._pace.after_repair
+            if compared is None or not (compared.repaired or compared.unrepairable):
+                pause = min(pause, _REST * (trio.current_time() - begun))
+            await trio.sleep(pause)
 
-    async def _compare_periodically(self) -> None:
-        while True:
-            await trio.sleep(self._pace.resync if self._watching else self._pace.resync_blind)
-            self._compare()
+    async def _compare(self) -> Compared | None:
+        try:
+            compared = await self._comparison.run()
+        except (NftFailed, BadMapping) as error:
+            async with self._written.writing:
+                self._note_failure(error)
+            self.wake()
+            return None
+        if compared is not None:
+            self._note_comparison(compared)
+        return compared
 
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    inner = group.exceptions[0]
-    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+    def _note_comparison(self, compared: Compared) -> None:
+        if compared.unrepairable:
+            self._replace = True
+            self.wake()
+        if compared.families is not None and compared.known is self._written.known:
+            self._families = compared.families
+        self._look_at_node()

@@ -6,6 +6,7 @@ and changes the same elements: a Service's elements depend only on the Services 
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,8 @@ from functools import cached_property
 from wholeip.mappings.addresses import Network
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.plan import InUse, Plan
-from wholeip.ruleset.ruleset import TABLE, Ruleset, make_ruleset
+from wholeip.ruleset.ruleset import TABLE, Ruleset, make_ruleset, ruleset_steps
+from wholeip.ruleset.steps import at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,12 @@ class DesiredTable:
 
     def ruleset(self) -> Ruleset:
         """The whole table. Raises BadMapping."""
-        return make_ruleset(self.plan.mappings, cluster=self.networks, table=self.table)
+        return at_once(self.steps())
+
+    def steps(self) -> Generator[None, None, Ruleset]:
+        """The same in steps of a mapping. Raises BadMapping."""
+        mappings = (one for part in self.plan.parts.values() for one in part.mappings)
+        return ruleset_steps(mappings, cluster=self.networks, table=self.table)
 
     def ruleset_of(self, services: AbstractSet[str], *, networks: bool) -> Ruleset:
         """The elements of some Services, with or without the networks. Raises BadMapping."""
@@ -50,29 +57,36 @@ class Update:
     @cached_property
     def rulesets(self) -> tuple[Ruleset | None, Ruleset]:
         """The rulesets before and after, without the Services that do not change. Raises BadMapping."""
+        return at_once(self.steps())
+
+    def steps(self) -> Generator[None, None, tuple[Ruleset | None, Ruleset]]:
+        """The same in steps of a mapping, if any may change, and else in one. Raises BadMapping."""
         before, after = self.before, self.desired
         if not isinstance(before, DesiredTable):
-            return before, after.ruleset()
+            return before, (yield from after.steps())
         if self.services is None:
-            return before.ruleset(), after.ruleset()
+            return (yield from before.steps()), (yield from after.steps())
+        yield
         # The state makes a new set when the networks may have changed; comparing thousands each time takes longer.
         moved = before.networks is not after.networks
         return before.ruleset_of(self.services, networks=moved), after.ruleset_of(self.services, networks=moved)
 
-    @cached_property
+    @property
     def new_egress(self) -> dict[str, str]:
         """The addresses, by pod of this node, that flows which began before the update may lack. Raises BadMapping."""
-        before, after = self.rulesets
+        return at_once(self.egress_steps(*self.rulesets))
+
+    def egress_steps(self, before: Ruleset | None, after: Ruleset) -> Generator[None, None, dict[str, str]]:
+        """The same from the rulesets, in steps of a pod."""
         elements = {} if before is None or self.gap else before.elements
-        return {
-            pod: address
-            for version in ("v4", "v6")
-            for pod, address in after.elements[f"egress_{version}"].items()
-            if pod in after.elements[f"here_{version}"]
-            and not (
-                pod in elements.get(f"here_{version}", {}) and elements.get(f"egress_{version}", {}).get(pod) == address
-            )
-        }
+        found = {}
+        for version in ("v4", "v6"):
+            here, egress = elements.get(f"here_{version}", {}), elements.get(f"egress_{version}", {})
+            for pod, address in after.elements[f"egress_{version}"].items():
+                if pod in after.elements[f"here_{version}"] and not (pod in here and egress.get(pod) == address):
+                    found[pod] = address
+                yield
+        return found
 
     def then(self, later: Update) -> Update:
         """Both updates as one."""

@@ -12,15 +12,16 @@ import errno
 import os
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from ipaddress import ip_address
 
 import trio
 
+from sidecar.loop.slices import in_slices
 from wholeip.kernel.netlink_socket import netfilter_socket, route_socket
-from wholeip.ruleset.ctnetlink import Flow, format_dump, format_end, parse_answer, parse_flows
-from wholeip.ruleset.ended_flows import NO_EGRESS, NewEgress, is_ended, is_older, relevant_addresses
+from wholeip.ruleset.ctnetlink import Flow, format_dump, format_end, parse_flows
+from wholeip.ruleset.ended_flows import NO_EGRESS, NewEgress, find_ended, pack, relevant_addresses
+from wholeip.ruleset.netlink import parse_answer
 from wholeip.ruleset.nft_errors import NftFailed, NotPermitted
 from wholeip.ruleset.rtnetlink import format_route_request, is_local_route
 from wholeip.ruleset.ruleset import Ruleset
@@ -45,26 +46,25 @@ async def end_flows(before: Ruleset | None, after: Ruleset, egress: NewEgress = 
     try:
         with trio.fail_after(_TIMEOUT_SECONDS), await netfilter_socket() as kernel:
             egress = replace(egress, addresses=await _without_local(egress.addresses))
-            return await _end_flows(kernel, socket.AF_INET, before, after, egress) + await _end_flows(
-                kernel, socket.AF_INET6, before, after, egress
-            )
+            ours = await in_slices(relevant_addresses(before, after))
+            sources = await in_slices(pack(egress.addresses))
+            ended = 0
+            for family, octets in _OCTETS.items():
+                kept = (frozenset(one for one in some if len(one) == octets) for some in (ours, sources))
+                flows = await _flows(kernel, family, *kept)
+                ended += await _end_each(kernel, family, await in_slices(find_ended(flows, before, after, egress)))
+            return ended
     except PermissionError as error:
         raise NotPermitted(f"no permission to end flows: {error}") from error
     except (OSError, struct.error, KeyError, trio.TooSlowError) as error:
         raise ConntrackFailed(f"flows were not ended: {error!r}") from error
 
 
-async def _end_flows(
-    kernel: trio.socket.SocketType, family: int, before: Ruleset | None, after: Ruleset, egress: NewEgress
-) -> int:
+async def _end_each(kernel: trio.socket.SocketType, family: int, flows: Iterable[Flow]) -> int:
     ended = 0
-    addresses = frozenset(one for one in relevant_addresses(before, after) if len(one) == _OCTETS[family])
-    packed = (ip_address(pod).packed for pod in egress.addresses)
-    sources = frozenset(one for one in packed if len(one) == _OCTETS[family])
-    for flow in await _flows(kernel, family, addresses, sources):
-        if is_ended(flow, before, after) or is_older(flow, egress):
-            await kernel.send(format_end(flow, family))
-            ended += await _answer(kernel) == 0
+    for flow in flows:
+        await kernel.send(format_end(flow, family))
+        ended += await _answer(kernel) == 0
     return ended
 
 

@@ -16,6 +16,7 @@ from typing import Final, Protocol
 import trio
 
 from wholeip.kernel.netlink_socket import netfilter_socket
+from wholeip.kernel.table_dump import GiveWay, dump_table, read_generation
 from wholeip.ruleset.nft_errors import (
     NOT_THERE,
     Busy,
@@ -43,6 +44,12 @@ class Table(Protocol):
     async def read_ruleset(self) -> Ruleset | None:
         """The ruleset in the kernel, or None without a table. Raises NftFailed."""
 
+    async def dump_ruleset(self, *, give_way: GiveWay = trio.lowlevel.checkpoint) -> Ruleset | None:
+        """The same in slices, with `give_way` in between, and each set as it is at another time. Raises NftFailed."""
+
+    async def read_generation(self) -> int | None:
+        """A number that each transaction of any program changes; None if the kernel tells none."""
+
     async def apply(self, transaction: Transaction) -> None:
         """Apply all of it or nothing. Raises NftFailed."""
 
@@ -67,6 +74,8 @@ class Nft:
     """The process ids of the last runs, to recognise our own changes."""
     _starting: trio.Lock = field(default_factory=trio.Lock)
     """Held while nft starts and its process id is not known yet: nft may be done before that."""
+    _changing: trio.Lock = field(default_factory=trio.Lock)
+    """Held during each change of ours."""
 
     async def read_ruleset(self) -> Ruleset | None:
         """The ruleset in the kernel, or None without a table; its static part differs if anything in it is not ours.
@@ -85,11 +94,26 @@ class Nft:
         except NoListing as error:
             raise UnknownListing(str(error)) from error
 
+    async def dump_ruleset(self, *, give_way: GiveWay = trio.lowlevel.checkpoint) -> Ruleset | None:
+        """The same by netlink, in slices, with `give_way` in between, and each set as it is at another time.
+
+        nft is asked only if there is no table, or an element that is not understood.
+
+        Raises NftFailed.
+        """
+        found = await dump_table(self.table, self._changing, give_way)
+        return await self.read_ruleset() if found is None else found
+
+    async def read_generation(self) -> int | None:
+        """A number that each transaction with any table changes; None if the kernel tells none."""
+        return await read_generation()
+
     async def apply(self, transaction: Transaction) -> None:
         """Apply all of it at once. Raises NftFailed, and then nothing was applied."""
         if transaction:
             script = await trio.to_thread.run_sync(format_transaction, transaction)
-            await self._run(("--file", "-"), script)
+            async with self._changing:
+                await self._run(("--file", "-"), script)
 
     async def check(self, ruleset: Ruleset) -> None:
         """Check a ruleset without applying it. Raises NftFailed."""
@@ -97,7 +121,8 @@ class Nft:
 
     async def delete_table(self) -> None:
         """Delete our table; no table is no error. Raises NftFailed."""
-        await self._run(("--file", "-"), f"add table inet {self.table}\ndelete table inet {self.table}\n")
+        async with self._changing:
+            await self._run(("--file", "-"), f"add table inet {self.table}\ndelete table inet {self.table}\n")
 
     async def watch_changes(
         self, changed: Callable[[], None], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED

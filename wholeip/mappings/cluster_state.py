@@ -127,6 +127,11 @@ class ClusterState:
         """The networks of the cluster: of the flags, of pods, and of nodes."""
         return self._networks
 
+    @property
+    def nodes(self) -> AbstractSet[str]:
+        """The names of the cluster's Nodes, as far as they are known."""
+        return self._cluster.nodes.keys()
+
     def advise(self) -> Iterator[str]:
         """The flags that an operator must set because the cluster does not tell."""
         if self._node is not None and self._node not in self._cluster.nodes:

@@ -43,6 +43,8 @@ class Part:
     """Sorted."""
     created: str = ""
     """When the Service was created (RFC 3339)."""
+    uid: str = ""
+    """The Service's."""
 
 
 _NO_PART: Final = Part()
@@ -141,7 +143,7 @@ class _Planner:
                 self.map(service, address, pod)
         for version in chosen:
             self.report_several(service, version)
-        return Part(tuple(self.mappings), tuple(sorted({*self.reports})), service.created)
+        return Part(tuple(self.mappings), tuple(sorted({*self.reports})), service.created, service.uid)
 
     def no_pod_reason(self, service: ManagedService, address: Address) -> tuple[Reason, str]:
         """Why an address has no pod."""
@@ -192,7 +194,8 @@ class _Planner:
         """Add one mapping, unless an older one has the address."""
         for older in self.holders[address]:
             if clash := _clash(older.opened, service.opened):
-                self.report(service, Reason.ADDRESS_TAKEN, f"{address}: the older {older.service} has {clash}")
+                text = f"{address}: the older {older.service} has {clash}"
+                self.report(service, Reason.ADDRESS_TAKEN, text, other=older.service)
                 return
         holder = next((one for one in self.holders[address] if one.icmp), None)
         has_icmp = service.icmp and (holder is None or holder.endpoint == pod.address)
@@ -216,8 +219,8 @@ class _Planner:
         self.holders[address].append(mapping)
         self.mappings.append(mapping)
 
-    def report(self, service: ManagedService, reason: Reason, detail: str) -> None:
-        self.reports.append(Report(service.key, reason, detail))
+    def report(self, service: ManagedService, reason: Reason, detail: str, *, other: str = "") -> None:
+        self.reports.append(Report(service.key, reason, detail, other))
 
 
 def _clash(older: frozenset[OpenPort] | None, younger: frozenset[OpenPort] | None) -> str | None:

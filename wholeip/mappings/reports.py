@@ -55,6 +55,8 @@ class Report:
     """NAMESPACE/NAME."""
     reason: Reason
     detail: str
+    other: str = ""
+    """NAMESPACE/NAME of another Service that the detail names, if it excludes something."""
 
 
 def skipped(reports: Iterable[Report]) -> Counter[str]:

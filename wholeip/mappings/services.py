@@ -39,6 +39,7 @@ class ServiceMeta(ObjectMeta, frozen=True, gc=False):
     """The identity of a Service, and its annotations."""
 
     annotations: _Annotations | None = None
+    uid: str = ""
 
 
 class _Port(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -90,6 +91,8 @@ class ManagedService:
     reports: tuple[Report, ...] = ()
     cluster_ips: frozenset[Address] = frozenset()
     """Its addresses inside the cluster."""
+    uid: str = ""
+    """Another one after it was deleted and created again with its name."""
 
     @property
     def age(self) -> tuple[str, str]:
@@ -124,7 +127,7 @@ def read_service(service: Service | Unreadable) -> ManagedService:
     reports = tuple(Report(key, reason, detail) for reason, detail in dict.fromkeys(problems))
     # A headless Service has the text None instead of an address.
     cluster_ips = parse_each(parse_shown, (service.spec or _Spec()).cluster_ips or ())
-    return ManagedService(key, created, addresses, opened, icmp, reports, cluster_ips)
+    return ManagedService(key, created, addresses, opened, icmp, reports, cluster_ips, service.metadata.uid)
 
 
 def _addresses(service: Service, problems: list[tuple[Reason, str]]) -> Iterator[Address]:

@@ -23,8 +23,6 @@ from wholeip.ruleset.netlink import (
     parse_messages,
 )
 
-DONE: Final = 3  # NLMSG_DONE
-ERROR: Final = 2  # NLMSG_ERROR
 _REQUEST, _ACK, _DUMP = 0x001, 0x004, 0x300  # NLM_F_*
 _NEW, _GET, _DELETE = 0x100, 0x101, 0x102  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_*
 _TUPLE_ORIGINAL, _TUPLE_REPLY, _ID, _ZONE = 1, 2, 12, 18  # CTA_*
@@ -62,17 +60,6 @@ def format_dump(family: int) -> bytes:
 def format_end(flow: Flow, family: int) -> bytes:
     """The request to delete a flow: the rules then judge its next packet like a first packet."""
     return format_message(_DELETE, _REQUEST | _ACK, family, flow.identity)
-
-
-def parse_answer(datagram: bytes) -> int | None:
-    """The errno (0: success) that ends an answer; None if more messages follow."""
-    for kind, _, message in parse_messages(datagram):
-        if kind == DONE:
-            return 0
-        if kind == ERROR:
-            (number,) = struct.unpack_from("=i", message)
-            return int(-number)
-    return None
 
 
 def parse_flows(

@@ -8,7 +8,7 @@ that address.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
@@ -37,15 +37,36 @@ class NewEgress:
 NO_EGRESS: Final = NewEgress()
 
 
-def relevant_addresses(before: Ruleset | None, after: Ruleset) -> frozenset[bytes]:
-    """The addresses that are or were ours, packed."""
+def relevant_addresses(before: Ruleset | None, after: Ruleset) -> Generator[None, None, frozenset[bytes]]:
+    """The addresses that are or were ours, packed; in steps of an address."""
     rulesets = (after,) if before is None else (before, after)
-    return frozenset(
-        ip_address(address).packed
+    return pack(
+        address
         for ruleset in rulesets
         for version in ("v4", "v6")
         for address in ruleset.elements.get(f"addresses_{version}", ())
     )
+
+
+def pack(addresses: Iterable[str]) -> Generator[None, None, frozenset[bytes]]:
+    """Addresses as the kernel writes them; in steps of an address."""
+    found = set()
+    for address in addresses:
+        found.add(ip_address(address).packed)
+        yield
+    return frozenset(found)
+
+
+def find_ended(
+    flows: Iterable[Flow], before: Ruleset | None, after: Ruleset, egress: NewEgress
+) -> Generator[None, None, list[Flow]]:
+    """The flows that end after the change from `before` (None: unknown) to `after`; in steps of a flow."""
+    found = []
+    for flow in flows:
+        if is_ended(flow, before, after) or is_older(flow, egress):
+            found.append(flow)
+        yield
+    return found
 
 
 def is_ended(flow: Flow, before: Ruleset | None, after: Ruleset) -> bool:

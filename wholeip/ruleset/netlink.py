@@ -15,6 +15,8 @@ _ATTRIBUTE: Final = struct.Struct("=HH")  # nlattr: length, type
 TYPE_MASK: Final = 0x3FFF  # without NLA_F_NESTED and NLA_F_NET_BYTEORDER
 NESTED: Final = 0x8000  # NLA_F_NESTED
 GENERIC_SIZE: Final = _GENERIC.size
+ERROR, DONE = 2, 3  # NLMSG_*
+_DUMP_INTERRUPTED: Final = 0x10  # NLM_F_DUMP_INTR
 
 
 def parse_messages(datagram: bytes) -> Iterator[tuple[int, int, bytes]]:
@@ -26,6 +28,30 @@ def parse_messages(datagram: bytes) -> Iterator[tuple[int, int, bytes]]:
             raise struct.error("a message of an impossible length")
         yield kind, port, datagram[offset + _HEADER.size : offset + length]
         offset += aligned(length)
+
+
+def parse_answer(datagram: bytes) -> int | None:
+    """The errno (0: success) that ends an answer; None if more messages follow. Raises struct.error."""
+    for kind, _, body in parse_messages(datagram):
+        if kind == ERROR or (kind == DONE and body):
+            (number,) = struct.unpack_from("=i", body)
+            return int(-number)
+        if kind == DONE:
+            return 0
+    return None
+
+
+def is_interrupted(datagram: bytes) -> bool:
+    """Whether something changed during a dump, which may then lack entries. Raises struct.error."""
+    offset = 0
+    while offset < len(datagram):
+        length, _, flags, _, _ = _HEADER.unpack_from(datagram, offset)
+        if length < _HEADER.size:
+            raise struct.error("a message of an impossible length")
+        if flags & _DUMP_INTERRUPTED:
+            return True
+        offset += aligned(length)
+    return False
 
 
 def family_of(body: bytes) -> int:

@@ -4,8 +4,9 @@ The order of the components is the one in which they go together; an owner of a 
 */}}
 
 {{- define "switchback.components" -}}
-[operate, gateway-api, print, stub-domains, strict, hpa, node-local, rpz, publishing, external-dns, node-hosts,
- node-hosts-control-planes, node-hosts-user-namespace, wholeip, wholeip-metrics, wholeip-strict, doctor, doctor-strict,
+[operate, gateway-api, source-service, source-traefik, source-openshift, source-contour, source-istio,
+ source-external-dns, source-dnsendpoint, print, stub-domains, strict, hpa, node-local, rpz, publishing, external-dns,
+ node-hosts, node-hosts-control-planes, node-hosts-user-namespace, wholeip, wholeip-metrics, wholeip-strict, doctor, doctor-strict,
  ip-mode, ip-mode-watch, monitoring]
 {{- end }}
 
@@ -48,7 +49,7 @@ those of the values, for a hook.
     {{- include "switchback.kustomize.load" (dict "objects" $objects "files" $root.Files "folder" (printf "manifests/components/%s" .)) }}
   {{- end }}
   {{- $scope := dict "objects" $objects "values" (deepCopy $root.Values) "chart" $root.Chart "files" $root.Files "enabled" $enabled.list }}
-  {{- range list "controllerPolicy" "dns" "settings" "ipMode" "ipModeWatch" "networkPolicies" "pods" "image" "patches" "restart" }}
+  {{- range list "controllerPolicy" "namespaces" "dns" "settings" "ipMode" "ipModeWatch" "networkPolicies" "pods" "image" "patches" "restart" }}
     {{- include (printf "switchback.values.%s" .) $scope }}
   {{- end }}
   {{- /* Helm has made the namespace of the release before its objects; `helm template` makes none. */ -}}

@@ -7,7 +7,7 @@ ReadFailure. The paths are computed once, in the first look.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -16,7 +16,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from dnsproxy.cluster_dns.found import Found, ServiceRef
-from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
+from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import Deadlines, discover, read_own
@@ -38,16 +39,20 @@ from dnsproxy.doctor.collect.read_own import (
 )
 from dnsproxy.doctor.collect.read_relay import read_relay
 from dnsproxy.doctor.collect.read_settings import read_settings, with_component_settings
+from dnsproxy.doctor.collect.read_sources import followed_sources
 from dnsproxy.doctor.collect.read_workloads import read_components, read_daemon_sets
 from dnsproxy.doctor.collect.reader import REQUEST_SECONDS, Progress, Reader
-from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.facts.model import VERSION, Admin, ClusterDns, Component, Facts, OwnService, Service
 from dnsproxy.doctor.facts.probes import DnsCheck
 from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.paths import Paths, find_paths
 from dnsproxy.doctor.judge.refusals import DIALLING, LOOKING_UP
+from dnsproxy.sources.settings import SourceOptions
 from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.reads import Reads
+from sidecar.kubernetes.shared_reads import SharedReads
 from sidecar.kubernetes.structs.workload import Workload
+from sidecar.loop.side_by_side import Pending, side_by_side
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 from sidecar.values.errors import StartError
 
@@ -72,11 +77,14 @@ class Places:
     public: Endpoint | None = None
     admin: Endpoint | None = None
     relay_admin: Endpoint | None = None
+    sources: tuple[str, ...] = ()
+    """Values of `--source`, beside those that dnsproxy's settings name."""
 
 
 async def read_cluster(client: ApiClient, hostname: str, places: Places, progress: Progress) -> tuple[Facts, Paths]:
     """What the API server returns. Raises StartError with status 3 if it does not answer."""
-    reader = Reader(client, progress)
+    shared = SharedReads(client)
+    reader = Reader(shared, progress)
     server_version = await reader.check()
     facts = Facts(
         VERSION,
@@ -86,16 +94,17 @@ async def read_cluster(client: ApiClient, hostname: str, places: Places, progres
         server_version=server_version,
     )
     async with side_by_side() as start:
-        hosts = start(_read_hosts_and_controllers, reader, facts)
-        own = start(_read_own_parts, client, reader, places)
+        dnsproxy = start(read_own_service, reader, str(places.service))
+        hosts = start(_read_hosts_and_controllers, reader, facts, _Sources(dnsproxy, places.sources))
+        own = start(_read_own_parts, shared, reader, places, dnsproxy)
         policy = start(read_ip_mode, reader)
     facts, paths = hosts.value
-    dns, dnsproxy, relay, admin = own.value
+    dns, own_service, relay, admin = own.value
     facts = replace(
         facts,
         ip_mode_policy=policy.value,
         dns=dns,
-        dnsproxy=dnsproxy,
+        dnsproxy=own_service,
         relay=relay,
         admin=admin,
         refusals=reader.failures,
@@ -103,9 +112,21 @@ async def read_cluster(client: ApiClient, hostname: str, places: Places, progres
     return facts, paths
 
 
-async def _read_hosts_and_controllers(reader: Reader, facts: Facts) -> tuple[Facts, Paths]:
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """The sources to read beside Ingresses and Gateways."""
+
+    dnsproxy: Pending[OwnService]
+    named: tuple[str, ...]
+
+    async def wait(self) -> Sequence[SourceOptions]:
+        """Those of dnsproxy's settings, once they are read, and those that the user named."""
+        return followed_sources((await self.dnsproxy.wait()).settings, self.named)
+
+
+async def _read_hosts_and_controllers(reader: Reader, facts: Facts, sources: _Sources) -> tuple[Facts, Paths]:
     async with side_by_side() as start:
-        hosts = start(read_hosts, reader)
+        hosts = start(read_hosts, reader, sources.wait)
         found = start(read_services, reader)
         nodes = start(read_nodes, reader)
         data_plane = start(_read_data_plane, reader)
@@ -114,6 +135,7 @@ async def _read_hosts_and_controllers(reader: Reader, facts: Facts) -> tuple[Fac
     names = None if daemon_sets is None else [one.metadata.name for one in daemon_sets]
     facts = replace(
         facts,
+        sources=tuple(one.name for one in await sources.wait()),
         hosts=hosts.value.hosts,
         rejected=hosts.value.rejected,
         classes=hosts.value.classes,
@@ -143,18 +165,18 @@ def _merged(services: Iterable[Service], changed: Iterable[Service]) -> tuple[Se
 _OwnParts = tuple[ClusterDns | None, OwnService, OwnService, tuple[Admin, ...]]
 
 
-async def _read_own_parts(client: ApiClient, reader: Reader, places: Places) -> _OwnParts:
+async def _read_own_parts(client: Reads, reader: Reader, places: Places, own: Pending[OwnService]) -> _OwnParts:
     async with side_by_side() as start:
         found = start(_discover, client, reader, places)
-        parts = start(_read_own_services, reader, places)
+        parts = start(_read_own_services, reader, places, own)
     dnsproxy, relay, pages = parts.value
     if found.value is None:
         return None, dnsproxy, relay, pages
-    dns, own = found.value
-    return make_dns(dns, own.stanza_addresses), with_found(dnsproxy, own), relay, pages
+    dns, found_own = found.value
+    return make_dns(dns, found_own.stanza_addresses), with_found(dnsproxy, found_own), relay, pages
 
 
-async def _discover(client: ApiClient, reader: Reader, places: Places) -> tuple[Found, FoundOwn] | None:
+async def _discover(client: Reads, reader: Reader, places: Places) -> tuple[Found, FoundOwn] | None:
     what = "the cluster's DNS"
     try:
         async with reader.turn(what):
@@ -165,8 +187,10 @@ async def _discover(client: ApiClient, reader: Reader, places: Places) -> tuple[
         return None
 
 
-async def _read_own_services(reader: Reader, places: Places) -> tuple[OwnService, OwnService, tuple[Admin, ...]]:
-    dnsproxy = await read_own_service(reader, str(places.service))
+async def _read_own_services(
+    reader: Reader, places: Places, own: Pending[OwnService]
+) -> tuple[OwnService, OwnService, tuple[Admin, ...]]:
+    dnsproxy = await own.wait()
     relay = await read_relay(reader, dnsproxy, places.relay)
     async with side_by_side() as start:
         asked = [

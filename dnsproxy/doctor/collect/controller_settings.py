@@ -150,7 +150,7 @@ def _parse_file(text: str) -> Any:
 
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         pass
     try:
         return yaml.safe_load(text)

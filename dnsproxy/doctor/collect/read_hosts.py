@@ -6,13 +6,15 @@ in tests/dnsproxy/doctor/collect/test_read_hosts.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.doctor.collect.read_gateways import Objects, TlsClaims, read_gateways, read_objects
+from dnsproxy.dns.names import Reach, is_wildcard
+from dnsproxy.doctor.collect.read_gateways import TlsClaims, read_gateways
+from dnsproxy.doctor.collect.read_kinds import Objects, read_objects
+from dnsproxy.doctor.collect.read_sources import points_of, read_sources, tls_claims
 from dnsproxy.doctor.collect.reader import Reader
-from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.collect.structs import ControlledClass
 from dnsproxy.doctor.facts.model import BalancerAddress, Class, Host, Port, Service
 from dnsproxy.doctor.judge.ip_mode_policy import ANNOTATION
@@ -22,9 +24,10 @@ from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.sources.ingress import INGRESS_CLASSES, INGRESSES, hosts_with_tls
 from dnsproxy.sources.ingress_source import SOURCE, IngressSource
-from dnsproxy.sources.settings import IngressOptions
+from dnsproxy.sources.settings import IngressOptions, SourceOptions
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.structs.network import Service as RawService
+from sidecar.loop.side_by_side import side_by_side
 
 _MOST_REJECTED: Final = 200
 _TCP: Final = (None, "TCP")
@@ -36,6 +39,8 @@ _ANNOTATIONS: Final = (*ANNOTATION_MARKS, ANNOTATION)
 """Prefixes of those that enter the facts."""
 _LABELS: Final = frozenset(name for names in CONTROLLERS.values() for name in names)
 
+WaitSources = Callable[[], Awaitable[Sequence[SourceOptions]]]
+"""Returns the sources to read, beside Ingresses and the Gateway API, once they are known."""
 Selectors = Mapping[str, Mapping[str, str]]
 """The selectors of Services by `NAMESPACE/NAME`; empty for a Service without one."""
 
@@ -52,22 +57,23 @@ class Hosts:
     """IngressClasses and GatewayClasses with their controllers."""
 
 
-async def read_hosts(reader: Reader) -> Hosts:
-    """The hosts of all Ingresses and Gateways, and their classes."""
+async def read_hosts(reader: Reader, wait_sources: WaitSources) -> Hosts:
+    """The hosts of all Ingresses, of all Gateways and of the objects of further sources, and their classes."""
     store = ClaimStore()
     async with side_by_side() as start:
         classes = start(read_objects, reader, _CLASSES)
         ingresses = start(read_objects, reader, INGRESSES)
         gateways = start(read_gateways, reader, store)
+        others = start(_read_others, reader, store, wait_sources)
     source = IngressSource(store, options=IngressOptions())
     source.change_classes(classes.value)
     source.change_ingresses(ingresses.value)
     with_tls, gateway_classes = gateways.value
-    with_tls |= _ingress_tls(store, ingresses.value)
-    hosts = (_make_host(claim, with_tls) for claim in store.claims() if not claim.addresses)
+    with_tls |= _ingress_tls(store, ingresses.value) | others.value
+    hosts = _make_hosts(store, with_tls)
     rejected = (f"{rejection.origin}: {rejection.reason}" for rejection in store.rejections())
     return Hosts(
-        tuple(sorted(set(hosts), key=lambda host: (host.hostname, host.origin))),
+        tuple(sorted(hosts, key=lambda host: (host.hostname, host.origin))),
         tuple(sorted(rejected)[:_MOST_REJECTED]),
         tuple(map(_make_class, (*classes.value.values(), *gateway_classes.values()))),
     )
@@ -85,10 +91,34 @@ def _ingress_tls(store: ClaimStore, ingresses: Objects) -> TlsClaims:
     )
 
 
+async def _read_others(reader: Reader, store: ClaimStore, wait_sources: WaitSources) -> TlsClaims:
+    objects = await read_sources(reader, store, await wait_sources())
+    return tls_claims(store, objects)
+
+
+def _make_hosts(store: ClaimStore, with_tls: TlsClaims) -> Iterable[Host]:
+    """Each hostname of an object once: external-dns reads Ingresses and Gateways, too."""
+    found: dict[tuple[str, str], Host] = {}
+    for claim in sorted(store.claims(), key=lambda claim: claim.annotated):
+        if not claim.addresses:
+            host = _make_host(claim, with_tls)
+            found.setdefault((host.hostname, host.origin), host)
+    return found.values()
+
+
 def _make_host(claim: Claim, with_tls: TlsClaims) -> Host:
     origin = str(claim.origin)
     tls = (origin, claim.hostname) in with_tls
-    return Host(claim.hostname, origin, claim.ingress_class or "", claim.status, tls)
+    of_kind = claim.origin.kind == SOURCE
+    one_label = claim.reach is Reach.ONE_LABEL
+    return Host(
+        claim.hostname,
+        origin,
+        claim.ingress_class or "",
+        points_of(claim),
+        tls,
+        one_label if is_wildcard(claim.hostname) and one_label is not of_kind else None,
+    )
 
 
 def _make_class(one: ControlledClass) -> Class:

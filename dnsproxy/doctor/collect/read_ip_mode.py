@@ -7,6 +7,7 @@ no failure of the diagnosis: it stays unknown. Tested in tests/dnsproxy/doctor/c
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -22,6 +23,11 @@ from dnsproxy.doctor.judge.mutating_admission import (
     served_version,
 )
 from sidecar.kubernetes.errors import ApiError, NotFound
+from sidecar.kubernetes.nesting import decode_nested
+
+T = TypeVar("T")
+
+_FAULTS: Final = (msgspec.DecodeError, RecursionError)
 
 
 class _Variable(msgspec.Struct, frozen=True):
@@ -43,10 +49,10 @@ async def read_ip_mode(reader: Reader) -> IpModePolicy | None:
     for version in VERSIONS:
         try:
             body = await reader.text(resources_path(version), f"the resources of {version} of admission policies")
-            served[version] = msgspec.json.decode(body, type=ApiResources).names
+            served[version] = _decode(body, ApiResources).names
         except NotFound:
             continue
-        except (ApiError, msgspec.DecodeError):
+        except (ApiError, *_FAULTS):
             return None
     version = served_version(served)
     return await _read_policy(reader, version) if version else IpModePolicy(found=False)
@@ -55,14 +61,19 @@ async def read_ip_mode(reader: Reader) -> IpModePolicy | None:
 async def _read_policy(reader: Reader, version: str) -> IpModePolicy:
     path = f"{resources_path(version)}/{PLURAL}/{NAME}"
     try:
-        policy = msgspec.json.decode(await reader.text(path, f"get {PLURAL} {NAME}"), type=_Policy)
+        policy = _decode(await reader.text(path, f"get {PLURAL} {NAME}"), _Policy)
     except NotFound:
         return IpModePolicy(version, found=False)
-    except (ApiError, msgspec.DecodeError):
+    except (ApiError, *_FAULTS):
         return IpModePolicy(version)
     variables = (policy.spec.variables or ()) if policy.spec else ()
     bound = await _is_bound(reader, version)
     return IpModePolicy(version, found=True, classes=tuple(_classes(variables)), bound=bound)
+
+
+def _decode(text: str, kind: type[T]) -> T:
+    """Raises DecodeError, or RecursionError for a text that is no object of the API server."""
+    return decode_nested(msgspec.json.Decoder(kind), text.encode())
 
 
 async def _is_bound(reader: Reader, version: str) -> bool | None:
@@ -81,5 +92,5 @@ def _classes(variables: Iterable[_Variable]) -> Iterable[str]:
         if one.name == CLASSES_VARIABLE:
             try:
                 yield from msgspec.json.decode(one.expression, type=tuple[str, ...])
-            except msgspec.DecodeError:
+            except _FAULTS:
                 return

@@ -25,19 +25,19 @@ from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.reader import Reader
-from dnsproxy.doctor.collect.side_by_side import read_each, side_by_side
 from dnsproxy.doctor.facts.model import Admin, ClusterDns, OriginalUpstreams, OwnService, Port, Stanza
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, EndpointSlice
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.structs.network import Service as RawService
 from sidecar.kubernetes.structs.workload import Workload
+from sidecar.loop.side_by_side import read_each, side_by_side
 from sidecar.values.endpoints import Endpoint
 
 DNSPROXY_ADMIN_PORT: Final = 8081
 RELAY_ADMIN_PORT: Final = 8082
 KEPT: Final = frozenset(
-    ["DNSPROXY_TARGET", "DNSPROXY_TARGET_FOR", "DNSPROXY_ROUTES_NAMESPACE", "DNSPROXY_SOURCE",
+    ["DNSPROXY_TARGET", "DNSPROXY_TARGET_FOR", "DNSPROXY_ROUTES_NAMESPACE", "DNSPROXY_SOURCE", "DNSPROXY_CLASS_OF",
      "DNSPROXY_INGRESS_CLASS", "DNSPROXY_GATEWAY_CLASS", "DNSPROXY_ZONE", "DNSPROXY_OWNERSHIP", "DNSPROXY_TLS_ONLY",
      "PROXY_ROUTE", "PROXY_PROXY_PROTOCOL", "PROXY_ADVERTISE"]
 )  # fmt: skip
@@ -122,7 +122,12 @@ async def _settings_of(reader: Reader, namespace: str, workload: Workload) -> di
                 settings |= await reader.config_map(namespace, name) or {}
         settings |= {variable.name: variable.value for variable in container.env or () if variable.value is not None}
         settings |= _flags((*(container.command or ()), *(container.args or ())))
-    return {key: value for key, value in settings.items() if key in KEPT}
+    return {key: value for key, value in settings.items() if key in KEPT or _adds_sources(key)}
+
+
+def _adds_sources(variable: str) -> bool:
+    """Whether it adds values to DNSPROXY_SOURCE."""
+    return variable.startswith("DNSPROXY_SOURCE_")
 
 
 def _flags(words: tuple[str, ...]) -> dict[str, str]:

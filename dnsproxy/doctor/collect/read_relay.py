@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.read_own import pods_of, read_own_service, read_workload_settings
 from dnsproxy.doctor.collect.reader import Reader
-from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.facts.model import OwnService, RouteService
 from dnsproxy.doctor.judge.installation import is_automatic
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.route_services import PORT_BACKENDS, RELAY_TO, parse_port_backends, parse_relay_to
 from sidecar.kubernetes.structs.network import Service as RawService
+from sidecar.loop.side_by_side import side_by_side
 
 _NAME: Final = "relay"
 """Of the relay's workload, and of its Service where there is one."""

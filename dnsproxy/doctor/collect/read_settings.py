@@ -30,12 +30,12 @@ from dnsproxy.doctor.collect.controller_settings import (
 from dnsproxy.doctor.collect.read_hosts import Selectors
 from dnsproxy.doctor.collect.read_workloads import CILIUM_CONFIG
 from dnsproxy.doctor.collect.reader import Reader
-from dnsproxy.doctor.collect.side_by_side import read_each
 from dnsproxy.doctor.facts.model import Component, Service
 from dnsproxy.doctor.judge.paths import Path
 from dnsproxy.doctor.judge.short_circuit import CILIUM
 from sidecar.kubernetes.structs.metadata import Metadata
 from sidecar.kubernetes.structs.workload import ConfigMap, Container, Workload
+from sidecar.loop.side_by_side import read_each
 
 ConfigMaps = Mapping[tuple[str, str], Mapping[str, str] | None]
 """The data of ConfigMaps by namespace and name; None if one could not be read."""

@@ -15,11 +15,11 @@ from dnsproxy.cluster_dns.image import parse_image
 from dnsproxy.cluster_dns.servers import pod_of
 from dnsproxy.doctor.collect.data_plane_workloads import CALICO, data_plane_workloads
 from dnsproxy.doctor.collect.reader import Reader
-from dnsproxy.doctor.collect.side_by_side import read_each
 from dnsproxy.doctor.collect.structs import FelixConfiguration
 from dnsproxy.doctor.facts.model import Component
 from dnsproxy.doctor.judge.short_circuit import ANTREA, CILIUM, EXPERIMENTAL_LB, KUBE_PROXY
 from sidecar.kubernetes.structs.workload import Container, Workload
+from sidecar.loop.side_by_side import read_each
 
 _MODE: Final = re.compile(r"^mode:\s*[\"']?(\w*)", re.MULTILINE)
 _CLUSTER_CIDR: Final = re.compile(r"^clusterCIDR:[ \t]*[\"']?([0-9A-Fa-f.:/,]+)", re.MULTILINE)

@@ -74,6 +74,8 @@ class Host(Fact, frozen=True):
     """Addresses and hostnames of the load balancer in the object's own status, or in that of its Gateway."""
     tls: bool = False
     """Whether the object, or a listener of its Gateway, has TLS for this hostname."""
+    one_label: bool | None = None
+    """Whether a wildcard covers exactly one label; None: as its kind's do, an Ingress's one and any other's more."""
 
 
 class Class(Fact, frozen=True):
@@ -217,6 +219,8 @@ class ReadFailure(Fact, frozen=True):
 
     what: str
     why: str
+    names_hosts: bool = False
+    """Whether hosts may be missing because of it; the lists in refusals.HOST_LISTS have no need to say so."""
 
 
 class Facts(Fact, frozen=True):
@@ -233,6 +237,8 @@ class Facts(Fact, frozen=True):
     """Of Kubernetes: `v1.34.4+k3s1`."""
     provider: str = ""
     """The scheme of a node's spec.providerID: `hcloud`, `aws` ..."""
+    sources: tuple[str, ...] = ()
+    """The sources whose hosts were read beside Ingresses and the Gateway API: `traefik`, `crd:PLURAL.GROUP:PATH`."""
     hosts: tuple[Host, ...] = ()
     rejected: tuple[str, ...] = ()
     """Hostnames of objects that cannot be served, with the reason."""

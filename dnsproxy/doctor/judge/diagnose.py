@@ -71,17 +71,24 @@ def _judge_paths(facts: Facts, paths: Paths, every: Sequence[Ways]) -> Iterator[
     if facts.hostname and not paths.paths and not paths.unmatched and readable:
         yield _unknown_host(facts)
     elif not facts.hosts and readable:
-        yield Finding("no-hosts", Severity.INFO, "no Ingress or Gateway of this cluster has a hostname")
+        yield Finding("no-hosts", Severity.INFO, f"no {_kinds(facts)} of this cluster has a hostname")
     if paths.unmatched and readable:
         yield _no_path(paths.unmatched, served=all(ways.is_served for ways in every if not ways.controllers))
 
 
+def _kinds(facts: Facts) -> str:
+    """What was read, as the subject of a sentence."""
+    return f"Ingress, Gateway or object of {', '.join(facts.sources)}" if facts.sources else "Ingress or Gateway"
+
+
 def _unknown_host(facts: Facts) -> Finding:
     near = near_names(facts)
-    text = f"no Ingress or Gateway of this cluster serves {facts.hostname}"
+    text = f"no {_kinds(facts)} of this cluster serves {facts.hostname}"
     rejected = tuple(one for one in facts.rejected if facts.hostname in one)
     meant = Remedy(f"was {' or '.join(near)} meant?", tuple(f"dnsproxy doctor {quote(name)}" for name in near))
-    steps, hosts = (meant,) if near else (), (facts.hostname,)
+    line = f"dnsproxy doctor {quote(facts.hostname)} --source traefik"
+    other = Remedy("if an object of another kind has it, name its source", (line,))
+    steps, hosts = (*((meant,) if near else ()), *(() if facts.sources else (other,))), (facts.hostname,)
     return Finding("host-unknown", Severity.PROBLEM, text, facts.hostname, rejected, steps, hosts)
 
 

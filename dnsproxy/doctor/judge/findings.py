@@ -104,8 +104,8 @@ def format_document(diagnosis: Diagnosis) -> dict[str, Any]:
 MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         # The path of a host.
-        "host-unknown": "no Ingress or Gateway serves the requested host",
-        "no-hosts": "no Ingress or Gateway of the cluster has a hostname",
+        "host-unknown": "no Ingress, Gateway or object of a followed source serves the requested host",
+        "no-hosts": "no Ingress, Gateway or object of a followed source has a hostname",
         "no-road": "no Service of the cluster has the address in the status of the host's object",
         "no-record": "the cluster's DNS has no address for the host, so no pod reaches it",
         "answer-dead": "the cluster's DNS answers with an address that accepts no connection and is no load balancer's",

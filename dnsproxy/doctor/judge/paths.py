@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import Final
 
 from dnsproxy.dns.names import is_wildcard
@@ -37,6 +38,16 @@ CONTROLLERS: Final[Mapping[str, tuple[str, ...]]] = {
     "zalando.org/skipper": ("skipper",),
 }
 """From a prefix of a class's `spec.controller` to the `app.kubernetes.io/name` (or `app`) labels of its Services."""
+_BY_KIND: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "IngressRoute": "traefik.io/ingress-controller",
+        "IngressRouteTCP": "traefik.io/ingress-controller",
+        "HTTPProxy": "projectcontour.io/",
+        "IstioGateway": "istio.io/",
+        "VirtualService": "istio.io/",
+    }
+)
+"""The controller of the kinds that only one project's controllers read, for objects without a known class."""
 NAME_LABELS: Final = ("app.kubernetes.io/name", "app")
 OWNING_GATEWAY: Final = "gateway.envoyproxy.io/owning-gateway-name"
 OWNING_NAMESPACE: Final = "gateway.envoyproxy.io/owning-gateway-namespace"
@@ -106,7 +117,8 @@ def hosts_meant(facts: Facts) -> tuple[Host, ...]:
 
 
 def _serves(host: Host, hostname: str) -> bool:
-    return covers(host.hostname, hostname, one_label=host.origin.startswith("Ingress "))
+    of_kind = host.origin.startswith("Ingress ")
+    return covers(host.hostname, hostname, one_label=of_kind if host.one_label is None else host.one_label)
 
 
 def near_names(facts: Facts) -> tuple[str, ...]:
@@ -119,11 +131,12 @@ def find_paths(facts: Facts) -> Paths:
     """The Services through which the connections of the hosts enter."""
     by_address = services_by_address(facts.services)
     by_class = {one.name: _of_controller(facts, one.controller) for one in facts.classes}
+    by_kind = {kind: _of_controller(facts, controller) for kind, controller in _BY_KIND.items()}
     found: dict[str, list[Host]] = {}
     guessed: set[str] = set()
     unmatched = []
     for host in hosts_meant(facts):
-        labelled = by_class.get(host.ingress_class, ())
+        labelled = by_class[host.ingress_class] if host.ingress_class in by_class else by_kind.get(_kind(host), ())
         services = _by_status(host, by_address, labelled)
         if not services:
             services = _only(labelled)
@@ -135,6 +148,10 @@ def find_paths(facts: Facts) -> Paths:
     by_key = {service.key: service for service in facts.services}
     paths = (Path(by_key[key], tuple(hosts), key in guessed) for key, hosts in sorted(found.items()))
     return Paths(tuple(paths), tuple(unmatched))
+
+
+def _kind(host: Host) -> str:
+    return host.origin.partition(" ")[0]
 
 
 def _by_status(host: Host, by_address: Mapping[str, Sequence[Service]], labelled: Sequence[Service]) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ LOOKING_UP: Final = "look up the names"
 
 def could_not_list(facts: Facts) -> bool:
     """Whether hosts or Services may be missing, because a list could not be read."""
-    return any(refusal.what in HOST_LISTS | CLASS_LISTS for refusal in facts.refusals)
+    return any(one.names_hosts or one.what in HOST_LISTS | CLASS_LISTS for one in facts.refusals)
 
 
 def judge_refusals(every: Sequence[Ways], paths: Paths, facts: Facts) -> Iterator[Unseen]:
@@ -64,5 +64,5 @@ def judge_refusals(every: Sequence[Ways], paths: Paths, facts: Facts) -> Iterato
         steps = (
             (Remedy("grant this right while the doctor runs: reading is enough"),) if "forbidden" in refusal.why else ()
         )
-        matters = not known or refusal.what in (*HOST_LISTS, DIALLING, LOOKING_UP)
+        matters = not known or refusal.names_hosts or refusal.what in (*HOST_LISTS, DIALLING, LOOKING_UP)
         yield Unseen(refusal.what, refusal.why, steps, matters=matters)

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.operate_objects import LEASE, MANAGER
-from dnsproxy.cluster_dns.own_service import ObjectRef
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, ObjectMeta

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.requests import SERVICE, Request
 from dnsproxy.install.report import event_reasons
 from dnsproxy.install.report.last_event import OF_INSTALLERS, LastEvent, SeenEvent, find_last
@@ -24,6 +24,7 @@ from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.one_shot import get_object, list_all
 from sidecar.kubernetes.structs.metadata import Metadata
 from sidecar.kubernetes.watch_policy import Pace
+from sidecar.loop.side_by_side import read_each
 
 _SECONDS: Final = 10.0
 """Seconds for one answer of the API server."""
@@ -48,16 +49,18 @@ async def record_result(client: ApiClient, own: ObjectRef, reason: Reason, note:
 
 async def read_last_event(client: ApiClient, namespaces: Iterable[str]) -> LastEvent | None:
     """The last Event of an installer in these namespaces; None if there is none, or if Events may not be read."""
-    seen: list[SeenEvent] = []
-    for namespace in dict.fromkeys(namespaces):
-        path = f"/apis/{GROUP}/v1/namespaces/{namespace}/{PLURAL}"
-        collection = Collection("Event", path, SeenEvent, field_selector=OF_INSTALLERS)
-        try:
-            found = await list_all(client, collection, pace=Pace(list_timeout=_SECONDS))
-        except ApiError:
-            continue
-        seen += [one for one in found.values() if isinstance(one, SeenEvent)]
-    return find_last(seen)
+    found = await read_each(lambda namespace: _read_events(client, namespace), dict.fromkeys(namespaces))
+    return find_last([event for events in found for event in events])
+
+
+async def _read_events(client: ApiClient, namespace: str) -> list[SeenEvent]:
+    path = f"/apis/{GROUP}/v1/namespaces/{namespace}/{PLURAL}"
+    collection = Collection("Event", path, SeenEvent, field_selector=OF_INSTALLERS)
+    try:
+        found = await list_all(client, collection, pace=Pace(list_timeout=_SECONDS))
+    except ApiError:
+        return []
+    return [one for one in found.values() if isinstance(one, SeenEvent)]
 
 
 async def _uid_of(client: ApiClient, own: ObjectRef) -> str:

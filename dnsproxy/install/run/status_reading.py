@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.probe_results import places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client, read_own_addresses, read_own_pods
@@ -30,6 +30,7 @@ from dnsproxy.install.run.result_event import read_last_event
 from dnsproxy.install.run.service_lookup import look_up_services
 from dnsproxy.install.run.steering_reading import read_steering
 from sidecar.kubernetes.http import ApiClient
+from sidecar.loop.side_by_side import side_by_side
 from sidecar.values.endpoints import Endpoint
 
 
@@ -54,14 +55,14 @@ class StatusRequest:
 
 async def read_status(request: StatusRequest) -> StatusReport:
     """The report on a cluster. Raises StartError with status 3 if the API server does not answer."""
-    async with await load_client(kubeconfig=request.kubeconfig, context=request.context) as client:
-        found = await discover(client, request.where)
-        traces = find_traces(found)
-        own = await read_own_addresses(client, request.own)
-        coverage = await _read_coverage(client, request, found, traces)
-        live = await _read_names(client, request, found, traces)
-        event = await read_last_event(client, (request.where.namespace, request.own.namespace))
-        steering = await read_steering(client, request.own)
+    client = await load_client(kubeconfig=request.kubeconfig, context=request.context)
+    async with client, side_by_side() as start:
+        dns = start(_read_dns, client, request)
+        addresses = start(read_own_addresses, client, request.own)
+        event = start(read_last_event, client, (request.where.namespace, request.own.namespace))
+        steered = start(read_steering, client, request.own)
+    found, traces, coverage, live = dns.value
+    own, steering = addresses.value, steered.value
     installed = tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))
     loaded = await ask_all((request.dns,) if request.dns else places_to_ask(found), zones_to_ask(traces))
     # One zone is enough: dnsproxy answers in all zones alike.
@@ -70,8 +71,20 @@ async def read_status(request: StatusRequest) -> StatusReport:
     if found.complete:
         drift = find_drift(found, traces, own=own, named=request.addresses, live=live, within=request.zones)
     names = _compare_names(found, traces, live, request.zones) if live else None
-    own_parts = drift, coverage, event, steering.document, steering.unknown, names
+    own_parts = drift, coverage, event.value, steering.document, steering.unknown, names
     return StatusReport(found, choose_method(found), traces, loaded, answers, *own_parts)
+
+
+async def _read_dns(
+    client: ApiClient, request: StatusRequest
+) -> tuple[Found, tuple[Trace, ...], Coverage, LiveRewrites | None]:
+    """The cluster's DNS with our traces in it, and what is compared with these."""
+    found = await discover(client, request.where)
+    traces = find_traces(found)
+    async with side_by_side() as start:
+        coverage = start(_read_coverage, client, request, found, traces)
+        live = start(_read_names, client, request, found, traces)
+    return found, traces, coverage.value, live.value
 
 
 async def _read_coverage(

@@ -13,7 +13,7 @@ from typing import Final
 import trio
 
 from dnsproxy.admin.steering_document import LARGEST, PATH, SteeringDocument, parse_steering
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, Condition, EndpointSlice, condition_of
 from sidecar.kubernetes.errors import ApiError, NotFound

@@ -12,7 +12,8 @@ from typing import Final
 from dnsproxy.cluster_dns.exchange import Patience
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
-from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
+from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.cluster_dns.probe_results import Presence, places_to_ask
 from dnsproxy.cluster_dns.probing import ask_all

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import trio
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.ip_mode.check.checked import Count
 from dnsproxy.ip_mode.status_writers import ManagedService, StatusWriter, status_writers
 from sidecar.kubernetes.http import ApiClient

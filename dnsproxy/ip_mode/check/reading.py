@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dnsproxy.cluster_dns.found import ServiceRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.options import OWN_SERVICE, parse_object_ref
-from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.doctor.collect.collecting import Places, read_cluster
 from dnsproxy.doctor.collect.dial_targets import DialTarget
 from dnsproxy.doctor.collect.dialling import Manner, dial
-from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.facts.model import Facts, Service
 from dnsproxy.doctor.judge.controller import Controller, make_controller
 from dnsproxy.doctor.judge.ip_mode_judgement import judge_ip_mode
@@ -36,6 +35,7 @@ from dnsproxy.ip_mode.survey import SECONDS, survey
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.one_shot import get_object
+from sidecar.loop.side_by_side import side_by_side
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus

@@ -15,7 +15,7 @@ from typing import Final
 
 import trio
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.collect.dial_targets import DialTarget
 from dnsproxy.doctor.collect.dialling import dial_all
 from dnsproxy.doctor.facts.probes import Probe

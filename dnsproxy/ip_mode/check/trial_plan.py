@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.collect.dial_targets import MOST_PORTS, DialTarget
 from dnsproxy.doctor.facts.model import Service
 from dnsproxy.doctor.judge.short_circuit import Answer

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 import trio
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.collect.structs import Node
 from dnsproxy.ip_mode.status_writers import ManagedService
 from dnsproxy.ip_mode.watch.safety import why_refused

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.ip_mode.selection import PROXY
 from dnsproxy.ip_mode.watch.observed import NO_MODE
 from dnsproxy.ip_mode.watch.plan import Standing, WatchState

@@ -11,7 +11,8 @@ from typing import Any
 
 import trio
 
-from dnsproxy.cluster_dns.own_service import ObjectRef, pods_of
+from dnsproxy.cluster_dns.object_ref import ObjectRef
+from dnsproxy.cluster_dns.own_service import pods_of
 from dnsproxy.hostnames.claimed_subjects import ClaimedSubject
 from dnsproxy.operate.decide.controllers import controllers_of
 from dnsproxy.operate.decide.facts import Facts, Route, ServiceFacts, Subject, SubjectFacts, parse_subject

@@ -15,6 +15,7 @@ from dnsproxy.sources.gateway.facts import Facts, GatewayFacts, ListenerSetFacts
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
 from dnsproxy.sources.gateway.object_graph import ObjectGraph
+from dnsproxy.sources.refusals import Refusal
 from sidecar.values.text import quoted
 
 
@@ -33,16 +34,7 @@ class Parent:
     """The creation time of the object that has the listeners, in the form of Origin.created."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotAttached:
-    """Why there is no listener to attach to, as part of a sentence."""
-
-    reason: str
-    deliberate: bool = False
-    """As Rejection.deliberate."""
-
-
-def find_parent(ref: Ref, graph: ObjectGraph, *, classes: Set[str]) -> Parent | NotAttached:
+def find_parent(ref: Ref, graph: ObjectGraph, *, classes: Set[str]) -> Parent | Refusal:
     """The listeners of a Gateway or ListenerSet. `classes`: those of the Gateways that count; empty: all."""
     facts = graph.get(ref)
     unusable = _unusable(ref, facts)
@@ -50,53 +42,53 @@ def find_parent(ref: Ref, graph: ObjectGraph, *, classes: Set[str]) -> Parent | 
         return unusable
     match facts:
         case GatewayFacts() if classes and facts.class_name not in classes:
-            return NotAttached(f"{ref} has class {facts.class_name}, which --gateway-class excludes", deliberate=True)
+            return Refusal(f"{ref} has class {facts.class_name}, which --gateway-class excludes", deliberate=True)
         case GatewayFacts():
             return Parent(ref, facts.listeners, facts, facts.annotations.target, ref.namespace, facts.origin.created)
         case ListenerSetFacts(gateway=Ref() as gateway):
             return _through_gateway(ref, facts, find_parent(gateway, graph, classes=classes), graph)
         case _:
-            return NotAttached(f"{ref} has no Gateway as its parent")
+            return Refusal(f"{ref} has no Gateway as its parent")
 
 
 def attach(
     route: Origin, ref: ParentRef, parent: Parent, *, labels: Mapping[str, str] | None
-) -> tuple[Listener, ...] | NotAttached:
+) -> tuple[Listener, ...] | Refusal:
     """The listeners of a parent that accept a route, whatever its hostnames: at least one.
 
     `labels`: those of the route's namespace; None if unknown.
     """
     meant = [one for one in parent.listeners if _is_meant(one, ref)]
     if not meant:
-        return NotAttached(f"{parent.ref} has no listener{_format_section(ref)}")
+        return Refusal(f"{parent.ref} has no listener{_format_section(ref)}")
     fitting = [one for one in meant if route.kind in one.kinds]
     if not fitting:
-        return NotAttached(f"{parent.ref} has no listener{_format_section(ref)} that takes {route.kind}s")
+        return Refusal(f"{parent.ref} has no listener{_format_section(ref)} that takes {route.kind}s")
     home = parent.ref.namespace
     refusals = [one.admission.refusal(route.namespace, home=home, labels=labels) for one in fitting]
     open_to = tuple(one for one, refusal in zip(fitting, refusals, strict=True) if refusal is None)
-    return open_to or NotAttached(f"listener {quoted(fitting[0].name)} of {parent.ref}: {refusals[0]}")
+    return open_to or Refusal(f"listener {quoted(fitting[0].name)} of {parent.ref}: {refusals[0]}")
 
 
-def _unusable(ref: Ref, facts: Facts | None) -> NotAttached | None:
+def _unusable(ref: Ref, facts: Facts | None) -> Refusal | None:
     """Why nothing attaches to this object itself."""
     if facts is None:
-        return NotAttached(f"{ref} does not exist")
+        return Refusal(f"{ref} does not exist")
     if not isinstance(facts, GatewayFacts | ListenerSetFacts):
-        return NotAttached(f"{ref} is unreadable")
+        return Refusal(f"{ref} is unreadable")
     exclusion = facts.annotations.exclusion
-    return NotAttached(f"{ref} {exclusion}", facts.annotations.ignored) if exclusion is not None else None
+    return Refusal(f"{ref} {exclusion}", facts.annotations.ignored) if exclusion is not None else None
 
 
 def _through_gateway(
-    ref: Ref, facts: ListenerSetFacts, gateway: Parent | NotAttached, graph: ObjectGraph
-) -> Parent | NotAttached:
-    if isinstance(gateway, NotAttached):
-        return NotAttached(f"{ref}: {gateway.reason}", gateway.deliberate)
+    ref: Ref, facts: ListenerSetFacts, gateway: Parent | Refusal, graph: ObjectGraph
+) -> Parent | Refusal:
+    if isinstance(gateway, Refusal):
+        return Refusal(f"{ref}: {gateway.reason}", gateway.deliberate)
     admission = gateway.gateway.listener_sets
     reason = admission.refusal(ref.namespace, home=gateway.ref.namespace, labels=graph.labels_of(ref.namespace))
     if reason is not None:
-        return NotAttached(f"{gateway.ref} refuses {ref}: {reason} (allowedListeners)")
+        return Refusal(f"{gateway.ref} refuses {ref}: {reason} (allowedListeners)")
     own = facts.annotations.target
     chosen = (own, ref.namespace) if own is not None else (gateway.target, gateway.target_from)
     return Parent(ref, facts.listeners, gateway.gateway, *chosen, facts.origin.created)

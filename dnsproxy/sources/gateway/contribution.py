@@ -10,24 +10,22 @@ https://gateway-api.sigs.k8s.io/reference/spec/#hostname
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Set
-from typing import Final
+from collections.abc import Collection, Set
 
 from dnsproxy.dns.names import is_wildcard
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
-from dnsproxy.hostnames.wildcards import reach_in_dns, wider
-from dnsproxy.sources.gateway.attachment import NotAttached, Parent, attach, find_parent
-from dnsproxy.sources.gateway.facts import GatewayFacts, ListenerSetFacts, RouteFacts, UnreadableFacts
+from dnsproxy.hostnames.wildcards import intersect, reach_in_dns
+from dnsproxy.sources.gateway.attachment import Parent, attach, find_parent
+from dnsproxy.sources.gateway.facts import GatewayFacts, ListenerSetFacts, RouteFacts
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
 from dnsproxy.sources.gateway.object_graph import ObjectGraph
+from dnsproxy.sources.refusals import Refusal, rejection_of, rejections_for
+from dnsproxy.sources.unreadable import UnreadableFacts
 
 Contribution = tuple[list[Claim], list[Rejection]]
 Reached = list[tuple[Parent, tuple[Listener, ...]]]
 """The parents that accept a route, in the route's order, with the listeners that accept it."""
-
-_MOST_REASONS: Final = 3
-"""Reasons in one rejection: a route has up to 32 parents and 1024 hostnames."""
 
 
 def contribution(ref: Ref, graph: ObjectGraph, *, classes: Set[str]) -> Contribution:
@@ -52,8 +50,8 @@ def _of_listeners(
     names = {name: False for name in listened if name is not None and not is_wildcard(name)}
     names |= {name: True for name in facts.annotations.hostnames if name not in names}
     parent = find_parent(ref, graph, classes=classes)
-    if isinstance(parent, NotAttached):
-        return [], _refused(facts.origin, names, [parent])
+    if isinstance(parent, Refusal):
+        return [], rejections_for(facts.origin, names, [parent])
     return [
         _claim(name, facts.origin, parent, routed=False, annotated=annotated) for name, annotated in names.items()
     ], []
@@ -81,14 +79,12 @@ def _of_route(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> Contr
         left = [name for name in own if name not in matched]
         if not left:
             return claims, []
-        refusals += [NotAttached(f"no listener of {parent.ref} that accepts the route has it") for parent, _ in reached]
-        return claims, _refused(route.origin, left, refusals)
+        refusals += [Refusal(f"no listener of {parent.ref} that accepts the route has it") for parent, _ in reached]
+        return claims, rejections_for(route.origin, left, refusals)
     if claims or route.hostnames is not None:
         return claims, []
-    refusals = (
-        refusals if not reached else [NotAttached("it serves every name: give the route or the listener a hostname")]
-    )
-    return [], [Rejection(route.origin, _format_reasons(refusals), _are_deliberate(refusals))]
+    refusals = refusals if not reached else [Refusal("it serves every name: give the route or the listener a hostname")]
+    return [], [rejection_of(route.origin, refusals)]
 
 
 def _served(route: RouteFacts, reached: Reached, wanted: Collection[str]) -> tuple[dict[str, Parent], set[str]]:
@@ -126,7 +122,7 @@ def _own_hostnames(route: RouteFacts) -> tuple[str, ...]:
     return (*(route.hostnames or ()), *route.annotations.hostnames)
 
 
-def _attached(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> tuple[Reached, list[NotAttached]]:
+def _attached(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> tuple[Reached, list[Refusal]]:
     """The listeners that the route attaches to, and why not to others."""
     unattached = _unattached(route)
     if unattached is not None:
@@ -137,19 +133,19 @@ def _attached(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> tuple
     labels = graph.labels_of(origin.namespace)
     for ref in route.parents:
         parent = find_parent(ref.parent, graph, classes=classes)
-        found = parent if isinstance(parent, NotAttached) else attach(origin, ref, parent, labels=labels)
-        if isinstance(parent, Parent) and not isinstance(found, NotAttached):
+        found = parent if isinstance(parent, Refusal) else attach(origin, ref, parent, labels=labels)
+        if isinstance(parent, Parent) and not isinstance(found, Refusal):
             reached.append((parent, found))
-        refusals += [found] if isinstance(found, NotAttached) else []
+        refusals += [found] if isinstance(found, Refusal) else []
     return reached, refusals
 
 
-def _unattached(route: RouteFacts) -> NotAttached | None:
+def _unattached(route: RouteFacts) -> Refusal | None:
     """Why a route attaches to nothing, whatever its parents allow."""
     exclusion = route.annotations.exclusion
     if exclusion is not None:
-        return NotAttached(f"it {exclusion}", route.annotations.ignored)
-    return None if route.parents else NotAttached("it has no Gateway or ListenerSet as its parent", deliberate=True)
+        return Refusal(f"it {exclusion}", route.annotations.ignored)
+    return None if route.parents else Refusal("it has no Gateway or ListenerSet as its parent", deliberate=True)
 
 
 def _claim(
@@ -178,37 +174,3 @@ def _claim(
         gateway=gateway.key,
         accepted=gateway.accepted,
     )
-
-
-def _refused(origin: Origin, hostnames: Iterable[str], refusals: list[NotAttached]) -> list[Rejection]:
-    """One rejection for each name, so that a search for the name finds it."""
-    reason, deliberate = _format_reasons(refusals), _are_deliberate(refusals)
-    return [Rejection(origin, f"{hostname}: {reason}", deliberate) for hostname in dict.fromkeys(hostnames)]
-
-
-def _format_reasons(refusals: Iterable[NotAttached]) -> str:
-    reasons = list(dict.fromkeys(refusal.reason for refusal in refusals))
-    more = [f"and {len(reasons) - _MOST_REASONS} more"] if len(reasons) > _MOST_REASONS else []
-    return "; ".join(reasons[:_MOST_REASONS] + more)
-
-
-def _are_deliberate(refusals: Iterable[NotAttached]) -> bool:
-    return all(refusal.deliberate for refusal in refusals)
-
-
-def intersect(ones: Collection[str], others: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """The pairs of hostnames that have names in common, each with their intersection: the narrower of the two.
-
-    A hostname is looked up and never compared with all others, so that a route with 1024 hostnames at 2000 listeners
-    does not block the loop. Pass sets or dicts: each lookup must be fast.
-    """
-    for one in ones:
-        if one in others:
-            yield one, one, one
-        for other in wider(one):
-            if other in others:
-                yield one, other, one
-    for other in others:
-        for one in wider(other):
-            if one in ones:
-                yield one, other, other

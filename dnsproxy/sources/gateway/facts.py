@@ -23,10 +23,12 @@ from dnsproxy.sources.gateway.admission import NO_NAMESPACE, Admission, BadScope
 from dnsproxy.sources.gateway.kinds import GATEWAY, GROUP, GROUPS, LISTENER_SETS, Ref
 from dnsproxy.sources.gateway.listeners import Listener, parse_listeners
 from dnsproxy.sources.gateway.selectors import BadSelector
+from dnsproxy.sources.unreadable import UnreadableFacts, unreadable_facts
 from sidecar.kubernetes.objects import Unreadable
 
 _ACCEPTED: Final = frozenset(("Accepted", "Programmed", "Ready", "Scheduled"))
-"""Conditions that only a controller that serves a Gateway sets to True; the last two are those of earlier versions."""
+"""Conditions that only a controller that serves a Gateway or a listener sets to True; the last two are those of earlier
+versions."""
 
 _PARENTS: Final = frozenset((GROUPS[kind], kind) for kind in (GATEWAY, *LISTENER_SETS))
 
@@ -84,13 +86,6 @@ class RouteFacts(msgspec.Struct, frozen=True, gc=False):
     """In normal form; None: those of the listeners. Empty if all of them are invalid."""
 
 
-class UnreadableFacts(msgspec.Struct, frozen=True, gc=False):
-    """An object whose fields are not of its kind's types."""
-
-    origin: Origin
-    reason: str
-
-
 Facts = GatewayFacts | ListenerSetFacts | RouteFacts | UnreadableFacts
 Object = structs.Gateway | structs.ListenerSet | structs.Route
 
@@ -106,7 +101,7 @@ def read_facts(kind: str, one: Object | Unreadable) -> Facts:
         case structs.Route():
             return _read_route(origin, one)
         case Unreadable():
-            return UnreadableFacts(origin, f"unreadable: {one.reason}")
+            return unreadable_facts(kind, one)
 
 
 def parents_of(facts: Facts) -> Iterator[Ref]:
@@ -189,7 +184,11 @@ def _parse_hostnames(texts: Iterable[str | None]) -> tuple[tuple[str, ...], list
 
 
 def _is_accepted(status: structs.GatewayStatus | None) -> bool:
-    conditions = (status.conditions if status is not None else None) or ()
+    """A controller may refuse a Gateway because of one listener, and serve the others (reason ListenersNotValid)."""
+    if status is None:
+        return False
+    of_listeners = (one.conditions for one in status.listeners or () if one is not None)
+    conditions = (one for part in (status.conditions, *of_listeners) for one in part or ())
     return any(one is not None and one.type in _ACCEPTED and one.status == "True" for one in conditions)
 
 

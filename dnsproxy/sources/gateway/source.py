@@ -8,6 +8,7 @@ tasks run in between.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.sources.gateway.contribution import contribution
@@ -15,6 +16,7 @@ from dnsproxy.sources.gateway.facts import Object, read_facts
 from dnsproxy.sources.gateway.kinds import LISTENER_SETS, Ref
 from dnsproxy.sources.gateway.object_graph import ObjectGraph
 from dnsproxy.sources.gateway.structs import Namespace
+from dnsproxy.sources.gateway.versions import NAMESPACES
 from dnsproxy.sources.settings import GatewayOptions
 from sidecar.kubernetes.objects import Unreadable
 
@@ -38,8 +40,15 @@ class GatewaySource:
         """Whether no trace of any reported object is left."""
         return self.is_settled and self._graph.is_empty()
 
-    def change(self, kind: str, changes: Mapping[str, Object | Unreadable | None]) -> None:
-        """Record changes of objects of one kind (kinds.SOURCES), by `NAMESPACE/NAME`."""
+    def change(self, kind: str, changes: Mapping[str, Any]) -> frozenset[str]:
+        """Record changes of objects of one kind (kinds.SOURCES, or Namespaces), by key."""
+        if kind == NAMESPACES.kind:
+            self._change_namespaces(changes)
+        else:
+            self._change_objects(kind, changes)
+        return frozenset()
+
+    def _change_objects(self, kind: str, changes: Mapping[str, Object | Unreadable | None]) -> None:
         for key, one in changes.items():
             namespace, _, name = key.rpartition("/")
             ref = Ref(kind, namespace, name)
@@ -47,8 +56,7 @@ class GatewaySource:
                 self._touched[ref] = None
                 self._spread(ref, self._graph.children(ref))
 
-    def change_namespaces(self, changes: Mapping[str, Namespace | Unreadable | None]) -> None:
-        """Record changes of Namespaces, by name."""
+    def _change_namespaces(self, changes: Mapping[str, Namespace | Unreadable | None]) -> None:
         for name, one in changes.items():
             labels = (one.metadata.labels or {}) if isinstance(one, Namespace) else None
             if self._graph.put_labels(name, labels):

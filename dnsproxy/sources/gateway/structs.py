@@ -87,11 +87,18 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
     status: str | None = None
 
 
+class ListenerStatus(msgspec.Struct, frozen=True, gc=False):
+    """The field that is read here: the count of attached routes changes with every route and does not affect names."""
+
+    conditions: tuple[Condition | None, ...] | None = None
+
+
 class GatewayStatus(msgspec.Struct, frozen=True, gc=False):
-    """The fields that are read here: the listeners' counts change with every route and do not affect names."""
+    """The fields that are read here."""
 
     addresses: tuple[Address | None, ...] | None = None
     conditions: tuple[Condition | None, ...] | None = None
+    listeners: tuple[ListenerStatus | None, ...] | None = None
 
 
 class Gateway(msgspec.Struct, frozen=True, gc=False):

@@ -100,9 +100,20 @@ def event_path(about: About) -> str:
 
 
 def make_event(
-    reporter: Reporter, about: About, reason: Reason, note: str, *, suppressed: int, time: datetime, instance: str
+    reporter: Reporter,
+    about: About,
+    reason: Reason,
+    note: str,
+    *,
+    suppressed: int,
+    time: datetime,
+    instance: str,
+    name: str = "",
 ) -> bytes:
-    """The body of the request; `time` is in UTC, `instance` the name of the pod."""
+    """The body of the request; `time` is in UTC, `instance` the name of the pod.
+
+    `name` is for an Event that several instances report alike: the API server keeps the first one of a name.
+    """
     more = f" (and {suppressed} more of these since the last Event)" if suppressed else ""
     text = f"{one_line(note)}{more}"
     regarding = {
@@ -115,7 +126,7 @@ def make_event(
     body = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Event",
-        "metadata": {"name": _name(reporter, reason, time, instance), "namespace": namespace_of(about)},
+        "metadata": {"name": name or _name(reporter, reason, time, instance), "namespace": namespace_of(about)},
         "eventTime": time.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": reporter.controller,
         "reportingInstance": instance[:_LONGEST_INSTANCE] or "unknown",

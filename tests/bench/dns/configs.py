@@ -78,6 +78,11 @@ def setup_ours(site: Site) -> Setup:
     return Setup((*command, *options, *admin, *workers), {"hosts": hosts}, {"PYTHONPATH": str(ROOT)})
 
 
+def setup_limit(site: Site) -> Setup:
+    """The C program in tests/bench/limit, which makes our system calls."""
+    return Setup((site.program, str(site.port), "hosts"), {"hosts": format_hosts(site.zone)})
+
+
 def setup_nsd(site: Site) -> Setup:
     """NSD with as many server processes as are to answer, each with sockets of its own."""
     rows = [

@@ -13,12 +13,12 @@ from tests.bench.dns import peers
 LATENCY_MS: Final = 5.0
 """The p99 of table answers stays under this, whatever else is going on."""
 
-Measure = Literal["q/s", "CPU"]
+Measure = Literal["q/s", "CPU", "p50"]
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Ours divided by theirs: at least this in queries a second, or at most this in processor time per query."""
+    """Ours divided by theirs: at least this in queries a second, or at most this in time or processor time."""
 
     measure: Measure
     bound: float
@@ -48,7 +48,12 @@ _TWO: Final = {
     peers.UNBOUND: Goal("CPU", 1.0),
     peers.COREDNS_HOSTS: Goal("CPU", 0.5),
 }
-_BY_WORKLOAD: Final = {"forward": _FORWARD, "two": _TWO}
+# Only what a pod waits for: at a low rate, processor time is mostly that of waking up.
+_REST: Final = {
+    **dict.fromkeys((peers.NSD, peers.DNSMASQ, peers.UNBOUND), Goal("p50", 1.2)),
+    peers.COREDNS_HOSTS: Goal("p50", 1.0),
+}
+_BY_WORKLOAD: Final = {"forward": _FORWARD, "two": _TWO, "rest-1000": _REST, "rest-100": _REST}
 
 BESIDE_TABLE: Final = {
     # Ten times the names cost us no more than this.

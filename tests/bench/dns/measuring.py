@@ -5,7 +5,8 @@ The law: all servers of all workloads are measured in turn, so that other work o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from tests.bench.dns.dnsperf import run_dnsperf
 from tests.bench.dns.peers import Peer, peers_for
 from tests.bench.dns.prober import RATE, Probe, parse_probe
 from tests.bench.dns.rig import Rig
-from tests.bench.dns.samples import Sample
+from tests.bench.dns.samples import AtRest, Sample
 from tests.bench.dns.workloads import Workload
 from tests.bench.kit.clock import read_clock
 from tests.bench.kit.cpus import Cpus
@@ -29,9 +30,9 @@ _WARM_UP_SECONDS: Final = 1.0
 Pair = tuple[Workload, Peer]
 
 
-def pairs_of(workloads: Sequence[Workload]) -> list[Pair]:
-    """The servers that are installed, under each workload."""
-    return [(workload, peer) for workload in workloads for peer in peers_for(workload.name)]
+def pairs_of(workloads: Sequence[Workload], *, servers: Collection[str] = (), more: Sequence[Peer] = ()) -> list[Pair]:
+    """The servers that are installed, under each workload, by the rules of `peers_for`."""
+    return [(workload, peer) for workload in workloads for peer in peers_for(workload.name, servers=servers, more=more)]
 
 
 def measure_all(
@@ -57,6 +58,8 @@ def measure_all(
 def _measure(rig: Rig, workload: Workload, peer: Peer, *, dnsperf: str, seconds: float) -> Sample:
     server = rig.server(peer, workload)
     queries = rig.queries(workload)
+    if workload.rate is not None:
+        return _rest(server, queries, rate=workload.rate, seconds=seconds, cpus=rig.cpus)
     before = read_clock(server.session)
     report = run_dnsperf(dnsperf, port=server.port, queries=queries, seconds=seconds, cpus=rig.cpus)
     cpu = read_clock(server.session) - before
@@ -65,9 +68,19 @@ def _measure(rig: Rig, workload: Workload, peer: Peer, *, dnsperf: str, seconds:
     return Sample(report, cpu, run_prober(server, queries, seconds=min(_PROBE_SECONDS, seconds), cpus=rig.cpus))
 
 
-def run_prober(server: Server, queries: Path, *, seconds: float, cpus: Cpus) -> Probe:
+def _rest(server: Server, queries: Path, *, rate: int, seconds: float, cpus: Cpus) -> Sample:
+    """A server without any other load, whose caches go cold between two queries."""
+    before, begun = read_clock(server.session), time.monotonic()
+    probe = run_prober(server, queries, seconds=seconds, cpus=cpus, rate=rate)
+    cpu, took = read_clock(server.session) - before, time.monotonic() - begun
+    if probe.lost == probe.sent:
+        raise CannotServe("it answered no query")
+    return Sample(AtRest(probe.sent - probe.lost, took), cpu, probe)
+
+
+def run_prober(server: Server, queries: Path, *, seconds: float, cpus: Cpus, rate: int = RATE) -> Probe:
     """Ask a server at a low rate from a process of its own. Raises BadReport."""
     log = server.folder / "prober"
-    command = module_command("tests.bench.dns.prober", server.port, queries, RATE, seconds)
+    command = module_command("tests.bench.dns.prober", server.port, queries, rate, seconds)
     run_load(command, log=log, cpus=cpus.load, seconds=seconds)
     return read_report(log, parse_probe)

@@ -6,12 +6,13 @@ The law: a row a server; what is not installed is named and left out, never repl
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from tests.bench.dns import configs
 from tests.bench.dns.configs import Setup, Site
+from tests.bench.limit.build import COMPILER, LIMIT, limit_program
 from tests.kit.programs import find_program
 
 OURS: Final = "ours"
@@ -24,7 +25,9 @@ COREDNS_REWRITE: Final = "coredns rewrite"
 COREDNS_FORWARD: Final = "coredns forward"
 
 _TWO: Final = frozenset(("two",))
-_TABLES: Final = frozenset(("table", "edns", "case", "wildcard", "100k"))
+_LIMIT: Final = frozenset(("table", "edns", "100k"))
+_REST: Final = frozenset(("rest-1000", "rest-100"))
+_TABLES: Final = frozenset(("table", "edns", "case", "wildcard", "100k")) | _REST
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class Peer:
     """Whether a listener reads its queries."""
 
 
+def ours_with(label: str, program: str) -> Peer:
+    """Ours, with another Python."""
+    return Peer(label, program, configs.setup_ours, _TABLES | {"forward"})
+
+
 PEERS: Final = (
     Peer(OURS, "python", configs.setup_ours, _TABLES | {"forward"}),
     Peer(NSD, "nsd", configs.setup_nsd, _TABLES),
@@ -52,6 +60,7 @@ PEERS: Final = (
     Peer(COREDNS_FILE, "coredns", configs.setup_coredns_file, {"wildcard"}),
     Peer(COREDNS_REWRITE, "coredns", configs.setup_coredns_rewrite, {"table"}, configs.REWRITE_ADDRESS),
     Peer(COREDNS_FORWARD, "coredns", configs.setup_coredns_forward, {"forward"}),
+    Peer(LIMIT, COMPILER, configs.setup_limit, _LIMIT),
     Peer(OURS, "python", configs.setup_ours, {"tap"}, watched=True),
     Peer(OURS, "python", configs.setup_ours, _TWO, workers=2),
     Peer(NSD, "nsd", configs.setup_nsd, _TWO, workers=2),
@@ -65,7 +74,11 @@ UPSTREAM: Final = Peer("upstream", "nsd", configs.setup_nsd, ())
 
 def find_peer(peer: Peer) -> str | None:
     """The path of its program; None where it is not installed."""
-    return sys.executable if peer.label == OURS else find_program(peer.program)
+    if peer.label == OURS:
+        return sys.executable
+    if peer.label == LIMIT:
+        return limit_program("answers")
+    return peer.program if peer.setup is configs.setup_ours else find_program(peer.program)
 
 
 def missing_programs() -> list[str]:
@@ -73,6 +86,12 @@ def missing_programs() -> list[str]:
     return sorted({peer.program for peer in PEERS if find_peer(peer) is None})
 
 
-def peers_for(workload: str) -> list[Peer]:
-    """The servers that are installed and can do a workload, ours first."""
-    return [peer for peer in PEERS if workload in peer.workloads and find_peer(peer) is not None]
+def peers_for(workload: str, *, servers: Collection[str] = (), more: Sequence[Peer] = ()) -> list[Peer]:
+    """The servers that are installed and can do a workload, ours first; of `servers` alone if any are named.
+
+    `more` are ours with other Pythons, measured whatever is named.
+    """
+    chosen = [peer for peer in PEERS if not servers or peer.label in servers]
+    ours = sum(peer.label == OURS for peer in chosen[:1])
+    peers = (*chosen[:ours], *more, *chosen[ours:])
+    return [peer for peer in peers if workload in peer.workloads and find_peer(peer) is not None]

@@ -9,7 +9,7 @@ from functools import partial
 
 from tests.bench.dns.disturbing import Disturbance, disturb_rounds
 from tests.bench.dns.measuring import measure_all, pairs_of
-from tests.bench.dns.peers import OURS
+from tests.bench.dns.peers import OURS, Peer
 from tests.bench.dns.profiling import profile
 from tests.bench.dns.report import Row, make_rows
 from tests.bench.dns.rig import Rig
@@ -30,6 +30,10 @@ class Options:
     seconds: float
     pin: bool = True
     profile: bool = False
+    servers: Sequence[str] = ()
+    """The labels of those to measure; empty for all."""
+    more: Sequence[Peer] = ()
+    """Ours with other Pythons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ def run_bench(options: Options, *, dnsperf: str) -> Found:
     cpus = split_cpus(os.sched_getaffinity(0), pin=options.pin)
     rounds, seconds = options.rounds, options.seconds
     profiled = options.workloads if options.profile else ()
-    pairs = pairs_of(options.workloads)
+    pairs = pairs_of(options.workloads, servers=options.servers, more=options.more)
     progress = Progress(count_steps(pairs, rounds=rounds) + len(options.disturbances) * rounds + len(profiled))
     try:
         with Rig(cpus=cpus) as rig:

@@ -13,10 +13,22 @@ from tests.bench.kit.figures import Spread, spread_over
 
 
 @dataclass(frozen=True, slots=True)
+class AtRest:
+    """A round without a load: the probe's queries were all there was."""
+
+    completed: int
+    seconds: float
+    qps: None = None
+    average_ms: None = None
+    lost: int = 0
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One round: the load's report, the processor time it cost the server, and a probe at a low rate after it."""
 
-    report: Report
+    report: Report | AtRest
     cpu: CpuTime
     probe: Probe
 

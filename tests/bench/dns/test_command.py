@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from tests.bench.dns import __main__ as command
 from tests.bench.dns.disturbing import DISTURBANCES
+from tests.bench.dns.peers import ours_with, peers_for
 from tests.bench.dns.workloads import WORKLOADS
 from tests.kit.launched import ROOT
 
@@ -84,3 +85,17 @@ def test_a_short_run_measures_us_and_nsd(tmp_path: Path) -> None:
         assert not rows[server]["fault"], rows[server]
         assert rows[server]["summary"]["completed"] > 0
     assert "reached" in found.stdout
+
+
+def test_only_the_named_servers_are_measured_and_ours_with_other_pythons_after_ours() -> None:
+    more = [ours_with("ours, another", sys.executable)]
+    both = [peer.label for peer in peers_for("table", servers=("ours",), more=more)]
+    assert both == ["ours", "ours, another"]
+    assert [peer.label for peer in peers_for("table", servers=("no such",), more=more)] == ["ours, another"]
+    assert "ours, another" not in [peer.label for peer in peers_for("tap", more=more)]
+
+
+def test_a_python_that_cannot_be_used_ends_with_3(tmp_path: Path) -> None:
+    result = run("--workload", "table", "--python", str(tmp_path / "python3.99"))
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "python3.99" in result.stderr

@@ -10,11 +10,12 @@ from tests.bench.dns.goals import Goal, goal_for
 from tests.bench.dns.peers import OURS, PEERS
 from tests.bench.dns.prober import Probe
 from tests.bench.dns.report import Row, format_table, make_rows
-from tests.bench.dns.samples import Sample, summarise_samples
+from tests.bench.dns.samples import AtRest, Sample, summarise_samples
 from tests.bench.dns.workloads import WORKLOADS
 from tests.bench.kit.clock import CpuTime
 from tests.bench.kit.figures import rows_to_json
 from tests.bench.kit.rounds import Measured
+from tests.bench.limit.build import LIMIT
 
 PROBE = Probe(1000, 0, 0, 0.1, 0.4, 1.5)
 NO_DISTURBANCE = Disturbances()
@@ -25,6 +26,10 @@ def sample(qps: float, cpu_us: float, *, lost: int = 0) -> Sample:
     count = round(qps)
     report = Report(count + lost, count, lost, 1.0, qps, 0.5, {"NOERROR": count})
     return Sample(report, CpuTime(user=0.25 * cpu_us * qps / 1e6, system=0.75 * cpu_us * qps / 1e6), PROBE)
+
+
+def resting(p50: float) -> Sample:
+    return Sample(AtRest(100, 1.0), CpuTime(user=0.01, system=0.01), Probe(100, 0, 0, p50, p50, p50))
 
 
 def rows_of(samples: dict[tuple[str, str], list[Sample]], **faults: str) -> dict[tuple[str, str], Row]:
@@ -77,6 +82,19 @@ def test_more_names_and_a_listener_are_compared_with_our_own_table(workload: str
     assert (row.goal, row.reached) == (goal, reached)
 
 
+@pytest.mark.parametrize(("theirs", "reached"), [(0.1, True), (0.05, False)])
+def test_a_server_at_rest_is_held_to_the_time_of_an_answer(theirs: float, reached: bool) -> None:
+    rows = rows_of({("rest-100", "ours"): [resting(0.12)], ("rest-100", "nsd"): [resting(theirs)]})
+    row = rows["rest-100", "nsd"]
+    assert row.p50_ratio == pytest.approx(0.12 / theirs)
+    assert (row.goal, row.reached, row.qps_ratio) == ("p50 <= 1.2 x", reached, None)
+
+
+def test_the_time_of_an_answer_after_a_load_is_no_ratio() -> None:
+    rows = rows_of({("table", "ours"): [sample(120_000, 5)], ("table", "nsd"): [sample(100_000, 6)]})
+    assert rows["table", "nsd"].p50_ratio is None
+
+
 def test_without_ours_there_is_a_goal_and_no_verdict() -> None:
     row = rows_of({("table", "ours"): [], ("table", "nsd"): [sample(1, 1)]}, ours="it ended")["table", "nsd"]
     assert (row.goal, row.reached, row.qps_ratio) == ("q/s >= 1 x", None, None)
@@ -108,11 +126,14 @@ def test_everything_is_in_the_json() -> None:
 
 
 def test_every_workload_is_held_to_a_goal_by_every_server_but_unbound_as_a_forwarder() -> None:
+    # The C loop is no server, but what the system calls alone cost.
     without = {
         (workload.name, peer.label)
         for workload in WORKLOADS
         for peer in PEERS
-        if peer.label != OURS and workload.name in peer.workloads and goal_for(workload.name, peer.label) is None
+        if peer.label not in {OURS, LIMIT}
+        and workload.name in peer.workloads
+        and goal_for(workload.name, peer.label) is None
     }
     assert without == {("forward", "unbound")}
 

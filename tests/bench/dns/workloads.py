@@ -52,6 +52,8 @@ class Workload:
     about: str
     edns: bool = False
     mixed_case: bool = False
+    rate: int | None = None
+    """Queries a second of a server that has nothing else to do; None: as many as it answers."""
 
 
 WORKLOADS: Final = (
@@ -63,6 +65,8 @@ WORKLOADS: Final = (
     Workload("tap", "10k tap", "10,000 names, while one listener reads every query that it gets (dnsproxy tap)"),
     Workload("two", "10k two", "10,000 names, two workers each, on every processor: they share them with the load"),
     Workload("forward", "forward", "100,000 names that only the upstream has (NSD on loopback)"),
+    Workload("rest-1000", "10k", "10,000 names, 1,000 queries a second and nothing else", rate=1000),
+    Workload("rest-100", "10k", "the same at 100 queries a second", rate=100),
 )
 
 BEHIND_FORWARD: Final = Workload("upstream", "upstream", "what the upstream of `forward` is checked with")

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
+from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.corefile.plan import plan_install
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint

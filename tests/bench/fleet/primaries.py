@@ -29,7 +29,8 @@ from tests.bench.fleet.one_transfer import ask_serial
 from tests.bench.fleet.zone_file import CHANGED, change_text, format_whole
 from tests.bench.kit.faults import CannotServe
 from tests.bench.kit.loads import log_end
-from tests.bench.sync.changing import Etcd, flipped, key_of
+from tests.bench.sync.changing import flipped, key_of
+from tests.bench.sync.etcd import Etcd
 from tests.kit.apiserver import ApiServer
 from tests.kit.launched import ROOT, launched
 from tests.kit.ports import free_port

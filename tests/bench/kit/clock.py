@@ -37,6 +37,12 @@ class CpuTime:
         return CpuTime(self.user - other.user, self.system - other.system, self.queued - other.queued)
 
 
+def read_seconds(process: int) -> float:
+    """The processor time of one process, whatever session it is in. Raises OSError."""
+    _, user, system = parse_stat((Path("/proc") / str(process) / "stat").read_text(errors="replace"))
+    return (user + system) * _TICK
+
+
 def parse_stat(line: str) -> tuple[int, int, int]:
     """The session of a process, and its user and system time in ticks, from /proc/PID/stat."""
     # The second field is the command in parentheses, which may hold blanks and parentheses itself.

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.bench.kit.clock import CpuTime, parse_schedstat, parse_stat, read_clock
+from tests.bench.kit.clock import CpuTime, parse_schedstat, parse_stat, read_clock, read_seconds
 
 STAT = "{pid} ({name}) S 1 40 {session} 0 -1 4194560 9 8 7 6 150 50 3 2 20 0 1 0 100 0 0"
 
@@ -36,6 +36,18 @@ def test_the_clock_of_a_session_goes_on_while_it_works() -> None:
                 assert time.monotonic() < deadline
         finally:
             working.kill()
+
+
+def test_the_clock_of_a_process_is_its_own() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as working:
+        try:
+            deadline = time.monotonic() + 60
+            while read_seconds(working.pid) < 0.05:
+                assert time.monotonic() < deadline
+        finally:
+            working.kill()
+    with pytest.raises(FileNotFoundError):
+        read_seconds(working.pid)
 
 
 def test_a_session_that_does_not_exist_has_used_nothing() -> None:

@@ -17,9 +17,9 @@ from sidecar.cli.options import Command, StartError
 from tests.bench.kit.command import COULD_NOT, interruptible, look_around, tell_missing, write_json
 from tests.bench.kit.cpus import split_cpus
 from tests.bench.kit.figures import rows_to_json
+from tests.bench.kit.interpreters import CannotUse, find_optimised, prepare, prepare_named
 from tests.bench.kit.profiling import make_profiles
 from tests.bench.kit.rounds import Measured, count_steps
-from tests.bench.relay.interpreters import CannotUse, describe, find_optimised, prepare
 from tests.bench.relay.measuring import Plan, measure_all, pairs_of
 from tests.bench.relay.network import describe_network, enter_own_network
 from tests.bench.relay.peers import OURS, PEERS, Peer, missing_peers, ours_with, peers_for
@@ -140,17 +140,13 @@ def _run(plan: Plan, *, rounds: int, seconds: float, pin: bool, profiling: bool)
 
 def _other_pythons(named: Sequence[str]) -> list[Peer]:
     """Ours with other Pythons. One that was found and cannot be used is left out; one that was named is an error."""
-    try:
-        found = [describe(program) for program in named] if named else list(find_optimised())
-    except CannotUse as error:
-        raise StartError(f"--python: {error}", status=COULD_NOT) from None
+    if named:
+        return [ours_with(label, program) for label, program in prepare_named(named)]
     peers = []
-    for one in found:
+    for one in find_optimised():
         try:
             peers.append(ours_with(one.label, prepare(one)))
         except CannotUse as error:
-            if named:
-                raise StartError(f"--python: {error}", status=COULD_NOT) from None
             click.echo(f"left out: {error}", err=True)
     return peers
 

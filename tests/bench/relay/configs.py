@@ -47,7 +47,8 @@ class Setup:
 def setup_ours(site: Site) -> Setup:
     """The command that users run."""
     route = f"127.0.0.1:{site.port}=127.0.0.1:{site.backend}"
-    options = ("--admin", "off", "--workers", str(site.processes))
+    # All load comes from one address, which by default may have a quarter of the connections.
+    options = ("--admin", "off", "--workers", str(site.processes), "--max-connections-per-client", "5000")
     return Setup((site.program, "-m", "proxy", "--route", route, *options), {}, {"PYTHONPATH": str(ROOT)})
 
 
@@ -94,6 +95,11 @@ def setup_go(site: Site) -> Setup:
     """The relay in tests/bench/relay/go."""
     arguments = ("-listen", f"127.0.0.1:{site.port}", "-backend", f"127.0.0.1:{site.backend}")
     return Setup((site.program, *arguments), {}, {"GOMAXPROCS": str(site.processes)})
+
+
+def setup_limit(site: Site) -> Setup:
+    """The C program in tests/bench/limit, which makes our system calls."""
+    return Setup((site.program, f"127.0.0.1:{site.port}", f"127.0.0.1:{site.backend}"))
 
 
 def setup_backend(site: Site) -> Setup:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.bench.limit.build import COMPILER, LIMIT, limit_program
 from tests.bench.relay import configs
 from tests.bench.relay.configs import Setup, Site
 from tests.bench.relay.workloads import Kind, Workload
@@ -53,6 +54,7 @@ PEERS: Final = (
     Peer(HAPROXY_PIPES, "haproxy", configs.setup_haproxy_pipes, frozenset({Kind.BULK})),
     Peer(NGINX, "nginx", configs.setup_nginx, most_processes=1),
     Peer(GO, "go-relay", configs.setup_go),
+    Peer(LIMIT, COMPILER, configs.setup_limit, frozenset({Kind.REQUESTS}), most_processes=1),
     Peer(DIRECT, "nginx", None, frozenset({Kind.LATENCY})),
 )
 
@@ -63,6 +65,8 @@ def find_peer(peer: Peer) -> str | None:
         return sys.executable
     if peer.setup is configs.setup_ours:
         return peer.program
+    if peer.label == LIMIT:
+        return limit_program("relay")
     if peer.label == GO:
         built = peers_cache() / f"go-relay-v{go_version(GO_SOURCE)}" / "go-relay"
         return str(built) if built.exists() else None

@@ -35,9 +35,9 @@ HEAD: Final = (
         "KiB",
         "errors",
     ),
-    *("ours/its rate", "CPU", "memory", "goal", "reached"),
+    *("ours/its rate", "CPU", "memory", "added p99", "goal", "reached"),
 )
-_WORDS: Final = (0, 1, 17, 18)
+_WORDS: Final = (0, 1, 18, 19)
 
 NOTE: Final = """\
 Figures and ratios are medians over rounds. rate: MB/s, or requests a second. CPU: the relay's processor time, in
@@ -46,6 +46,7 @@ load held it up, and CPU tells more than the rate. queued: the share of the time
 had the processor, which is noise. p50, p99: of a request; under `latency` what the relay added to a request without
 one. max: the longest of a round; held up: the share of requests that waited for a processor on their way (under
 `latency`, where those are left out of the times). KiB: resident memory per idle connection.
+ours/its added p99: of what both add to a request without a relay.
 """
 
 
@@ -62,6 +63,8 @@ class Row:
     rate_ratio: float | None = None
     cpu_ratio: float | None = None
     memory_ratio: float | None = None
+    p99_ratio: float | None = None
+    """Of what the relays add to a request without one."""
     goals: Sequence[str] = ()
     reached: Sequence[bool | None] = field(default=())
     fault: str = ""
@@ -93,18 +96,21 @@ def _make_row(
         return Row(workload, relay, kind, fault=fault or "not measured")
     compared = None if kind is Kind.LATENCY else ours
     rate, cpu, memory = _ratios(compared, summary)
+    added_p99 = _added(summary.p99_ms, direct.p99_ms if direct else None)
+    p99 = _added_ratio(_added(ours.p99_ms, direct.p99_ms) if ours and direct else None, added_p99)
     goals = goals_for(kind, relay)
-    figures = {"rate": rate, "CPU": cpu, "memory": memory}
+    figures = {"rate": rate, "CPU": cpu, "memory": memory, "p99": p99}
     return Row(
         workload,
         relay,
         kind,
         summary,
         added_p50_ms=_added(summary.p50_ms, direct.p50_ms if direct else None),
-        added_p99_ms=_added(summary.p99_ms, direct.p99_ms if direct else None),
+        added_p99_ms=added_p99,
         rate_ratio=None if kind is Kind.IDLE else rate,
         cpu_ratio=cpu,
         memory_ratio=memory,
+        p99_ratio=p99,
         goals=[str(goal) for goal in goals],
         reached=[_is_reached(goal, figures[goal.measure]) for goal in goals],
         fault=fault,
@@ -123,6 +129,11 @@ def _is_reached(goal: Goal, figure: float | None) -> bool | None:
 
 def _added(figure: Spread | None, direct: Spread | None) -> float | None:
     return None if figure is None or direct is None else figure.median - direct.median
+
+
+def _added_ratio(ours: float | None, its: float | None) -> float | None:
+    # A relay that seems to add nothing was measured in too much noise to compare with it.
+    return None if ours is None or its is None or its <= 0 else ours / its
 
 
 def format_table(rows: Sequence[Row]) -> str:
@@ -149,7 +160,8 @@ def _verdict(row: Row) -> tuple[str, str]:
 
 def _cells(row: Row) -> tuple[str, ...]:
     ratios = tuple(
-        "" if value is None else f"{value:.2f}" for value in (row.rate_ratio, row.cpu_ratio, row.memory_ratio)
+        "" if value is None else f"{value:.2f}"
+        for value in (row.rate_ratio, row.cpu_ratio, row.memory_ratio, row.p99_ratio)
     )
     return (row.workload, row.relay, *_figures(row), *ratios, *_verdict(row))
 

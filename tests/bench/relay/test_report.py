@@ -112,8 +112,30 @@ def test_a_bound_counts_as_reached(goal: Goal, below: bool, above: bool) -> None
     assert goal.is_reached(goal.bound + 0.01) is above
 
 
-def test_every_kind_but_latency_has_a_goal_against_haproxy() -> None:
-    assert {kind for kind in Kind if not goals_for(kind, HAPROXY)} == {Kind.LATENCY}
+def test_every_kind_has_a_goal_against_haproxy() -> None:
+    assert all(goals_for(kind, HAPROXY) for kind in Kind)
+
+
+@pytest.mark.parametrize(
+    ("ours", "its", "reached"),
+    [
+        pytest.param(0.9, 0.9, True, id="as much as haproxy adds"),
+        pytest.param(0.91, 0.9, False, id="more"),
+        pytest.param(0.2, 0.1, None, id="haproxy adds nothing, which is noise"),
+        pytest.param(0.2, 0.05, None, id="haproxy adds less than nothing"),
+    ],
+)
+def test_latency_is_held_to_the_p99_that_haproxy_adds(ours: float, its: float, reached: bool | None) -> None:
+    def asked(p99: float) -> list[Sample]:
+        return [Sample(1000, 1.0, None, 0.05, p99)]
+
+    rows = rows_of({("latency", OURS): asked(ours), ("latency", HAPROXY): asked(its), ("latency", DIRECT): asked(0.1)})
+    assert rows["latency", HAPROXY].reached == [reached]
+
+
+def test_without_a_request_past_no_relay_there_is_no_verdict_on_latency() -> None:
+    samples = {("latency", relay): [Sample(1000, 1.0, None, 0.05, 0.9)] for relay in (OURS, HAPROXY)}
+    assert rows_of(samples)["latency", HAPROXY].reached == [None]
 
 
 def test_ours_with_another_python_has_its_own_ratios_and_verdicts() -> None:

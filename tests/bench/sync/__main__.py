@@ -1,4 +1,4 @@
-"""`python -m tests.bench.sync`: how fast and how large our server is with many Ingresses on a real API server.
+"""`python -m tests.bench.sync`: how fast and how large our server is with many objects on a real API server.
 
 The law: it measures and says so; a goal that is missed is a figure and no failure.
 """
@@ -33,6 +33,7 @@ Examples:
   make bench-sync ARGS='--data ~/.cache/bench-sync --fill'
                                                   only make the Ingresses, for the runs to come
   make bench-sync ARGS='--data ~/.cache/bench-sync --measure changes'
+  make bench-sync ARGS='--size 100000 --measure mixed'
 
 \b
 Exit status: 0 measured, 2 bad usage, 3 could not measure.
@@ -40,7 +41,7 @@ Exit status: 0 measured, 2 bad usage, 3 could not measure.
 
 
 @click.command(cls=Command, epilog=EPILOG, context_settings={"auto_envvar_prefix": "BENCH"})
-@click.option("--size", type=click.IntRange(1, MOST), multiple=True, default=SIZES, help="So many Ingresses.")
+@click.option("--size", type=click.IntRange(1, MOST), multiple=True, default=SIZES, help="So many objects.")
 @click.option(
     "--measure", type=click.Choice([*(one.name for one in MEASUREMENTS), "all"]), multiple=True, help="Only this."
 )
@@ -56,7 +57,7 @@ Exit status: 0 measured, 2 bad usage, 3 could not measure.
 @click.option("--realtime", is_flag=True, help="Our server before all else on its processor (root): others stay out.")
 @click.option("--profile", is_flag=True, help="Show where our server spends its time until it is ready.")
 def main(json_file: Path, **values: Any) -> None:
-    """Measure `dnsproxy serve` with many Ingresses on a real kube-apiserver."""
+    """Measure `dnsproxy serve` with many Ingresses, or objects of mixed kinds, on a real kube-apiserver."""
     options = make_options(**values)
     demand("etcd", "kube-apiserver")
     surroundings = look_around()

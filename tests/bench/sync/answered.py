@@ -1,4 +1,4 @@
-"""From an Ingress that was created to its first answer over UDP, at a steady rate of creations.
+"""From an object that was created to its first answer over UDP, at a steady rate of creations.
 
 The law: a creation goes out on its time, whatever became of those before it. The clock starts when the API server has
 said that the object is there; the time that it took to say so is told beside it. A name that is not answered within
@@ -11,15 +11,16 @@ import http.client
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from tests.bench.dns.prober import is_answer
-from tests.bench.sync.filling import MOST, hostname_of, manifest_of, name_of, namespace_of
+from tests.bench.sync.filling import MOST
+from tests.bench.sync.new_object import NewObject
 from tests.bench.sync.samples import Creation
-from tests.kit.apiserver import ApiServer, collection_path, send
+from tests.kit.apiserver import ApiServer, send
 from tests.kit.messages import query
 
 PATIENCE: Final = 5.0
@@ -27,20 +28,22 @@ _LOOK_SECONDS: Final = 0.001
 _THREADS: Final = 16
 
 
-def create_and_ask(server: ApiServer, port: int, *, rate: float, seconds: float) -> list[Creation]:
+def create_and_ask(
+    server: ApiServer, port: int, *, object_of: Callable[[int], NewObject], rate: float, seconds: float
+) -> list[Creation]:
     """Create at this rate for so long, ask for each name until it is answered, and delete all again."""
     count = max(1, round(rate * seconds))
     # Numbers of objects that no filling makes.
-    numbers = range(MOST, MOST + count)
+    made = [object_of(number) for number in range(MOST, MOST + count)]
     begun = time.monotonic() + 1 / rate
     times = [begun + turn / rate for turn in range(count)]
     with ExitStack() as stack:
         creator = _Creator(server, port, stack)
         pool = stack.enter_context(ThreadPoolExecutor(_THREADS))
         try:
-            return list(pool.map(creator.create, numbers, times))
+            return list(pool.map(creator.create, made, times))
         finally:
-            list(pool.map(creator.delete, numbers))
+            list(pool.map(creator.delete, made))
 
 
 class _Creator:
@@ -52,17 +55,18 @@ class _Creator:
         self._stack = stack
         self._own = threading.local()
 
-    def create(self, number: int, at: float) -> Creation:
+    def create(self, made: NewObject, at: float) -> Creation:
         connection = self._connection()
         time.sleep(max(0.0, at - time.monotonic()))
         begun = time.monotonic()
-        send(connection, "POST", collection_path(namespace_of(number)), manifest_of(number))
+        for one in made.requests:
+            send(connection, one.method, one.path, one.body, content_type=one.content_type)
         created = time.monotonic()
-        ask_until_answered(self._port, hostname_of(number), until=created + PATIENCE)
-        return Creation(created - begun, time.monotonic() - created)
+        ask_until_answered(self._port, made.hostname, until=created + PATIENCE)
+        return Creation(created - begun, time.monotonic() - created, made.kind)
 
-    def delete(self, number: int) -> None:
-        send(self._connection(), "DELETE", f"{collection_path(namespace_of(number))}/{name_of(number)}")
+    def delete(self, made: NewObject) -> None:
+        send(self._connection(), "DELETE", made.path)
 
     def _connection(self) -> http.client.HTTPSConnection:
         if not hasattr(self._own, "connection"):

@@ -1,4 +1,4 @@
-"""Where and how everything is measured: an API server with its Ingresses, and servers of ours one after the other.
+"""Where and how everything is measured: an API server with its objects, and servers of ours one after the other.
 
 The law: whoever measures gets a fresh server and a fresh folder, gone with their block.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.kit.cpus import Cpus
+from tests.bench.sync.contents import Contents
 from tests.bench.sync.ours import POD, Ours, Way, serving
 from tests.bench.sync.samples import S, take_rounds
 from tests.kit.apiserver import ApiServer
@@ -20,10 +21,12 @@ from tests.kit.apiserver import ApiServer
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One API server, how many Ingresses it has, and how often and how long to measure."""
+    """One API server, what it has, and how often and how long to measure."""
 
     api: ApiServer
+    contents: Contents
     size: int
+    """Objects."""
     cpus: Cpus
     rounds: int
     tries: int
@@ -47,5 +50,6 @@ class Bench:
     def server(self, *, way: Way = POD, profile: Path | None = None) -> Iterator[Ours]:
         """A server of ours for the time of a block."""
         how: dict[str, Any] = {"cpus": self.cpus.server, "upstream": self.upstream, "realtime": self.realtime}
-        with self.folder() as folder, serving(self.api, folder, way=way, profile=profile, **how) as ours:
+        how |= {"sources": self.contents.sources, "way": way, "profile": profile}
+        with self.folder() as folder, serving(self.api, folder, **how) as ours:
             yield ours

@@ -9,8 +9,6 @@ the processors of a small machine; what it has to send to those who watch is the
 
 from __future__ import annotations
 
-import base64
-import http.client
 import json
 import sys
 import time
@@ -18,8 +16,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
+from tests.bench.sync.etcd import Etcd
 from tests.bench.sync.filling import ZONE, name_of, namespace_of
 
 BEGUN: Final = "begun"
@@ -38,36 +37,6 @@ class Changes:
     seconds: float
     last: str
     """The host that the last change gave."""
-
-
-class Etcd:
-    """Its JSON interface (https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/) over one connection."""
-
-    def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-
-    def __enter__(self) -> Etcd:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
-
-    def get(self, key: str) -> bytes:
-        """A value that is there."""
-        (row,) = self._ask("range", {"key": _encode(key.encode())})["kvs"]
-        return base64.b64decode(row["value"])
-
-    def put(self, key: str, value: bytes) -> None:
-        """Set a value."""
-        self._ask("put", {"key": _encode(key.encode()), "value": _encode(value)})
-
-    def _ask(self, method: str, body: dict[str, str]) -> Any:
-        self._connection.request("POST", f"/v3/kv/{method}", json.dumps(body))
-        response = self._connection.getresponse()
-        answer = json.loads(response.read())
-        if response.status != http.client.OK:
-            raise OSError(f"etcd: {answer}")
-        return answer
 
 
 def key_of(number: int) -> str:
@@ -131,10 +100,6 @@ def restore(port: int, *, count: int) -> None:
             value = etcd.get(key_of(number))
             if f"x{number}.{ZONE}".encode() in value:
                 etcd.put(key_of(number), flipped(value, number)[0])
-
-
-def _encode(octets: bytes) -> str:
-    return base64.b64encode(octets).decode()
 
 
 def main() -> None:

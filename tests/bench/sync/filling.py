@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.bench.kit.cpus import pinned
+from tests.bench.sync.new_object import NewObject, Request
 from tests.kit.apiserver import ApiServer, collection_path, ingress, running_apiserver, send
 
 ZONE: Final = "bench.example.org"
@@ -48,6 +49,13 @@ def manifest_of(number: int) -> dict[str, Any]:
         ingress_class="public",
         annotations=annotations,
     )
+
+
+def object_of(number: int) -> NewObject:
+    """One of them that does not exist yet."""
+    folder = collection_path(namespace_of(number))
+    request = Request("POST", folder, manifest_of(number))
+    return NewObject("Ingress", hostname_of(number), f"{folder}/{name_of(number)}", (request,))
 
 
 @contextmanager

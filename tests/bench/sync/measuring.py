@@ -1,4 +1,4 @@
-"""What is measured, one thing after the other, on one API server with its Ingresses.
+"""What is measured, one thing after the other, on one API server with its objects.
 
 The law: every round has a fresh server of ours, and one that the machine disturbed is taken again.
 """
@@ -11,17 +11,26 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from tests.bench.kit.clock import read_seconds
 from tests.bench.kit.faults import CannotServe
 from tests.bench.sync import report
 from tests.bench.sync.answered import create_and_ask
 from tests.bench.sync.bench import Bench
 from tests.bench.sync.beside import changing, probing, wait_answered
 from tests.bench.sync.changing import restore
-from tests.bench.sync.filling import hostname_of
-from tests.bench.sync.memory import read_memory, sampled
+from tests.bench.sync.contents import INGRESSES, MIXED, Contents
+from tests.bench.sync.memory import read_memory, read_proportional, sampled
 from tests.bench.sync.ours import KUBECONFIG, POD, Way
 from tests.bench.sync.report import Row
-from tests.bench.sync.rows import changed_rows, created_rows, informer_rows, probed_rows, start_rows
+from tests.bench.sync.rows import (
+    changed_rows,
+    created_rows,
+    informer_rows,
+    kind_rows,
+    mixed_rows,
+    probed_rows,
+    start_rows,
+)
 from tests.bench.sync.samples import Changed, Created, Probed, Start, Use
 from tests.kit.launched import ROOT, launched
 
@@ -49,12 +58,14 @@ def measure_kubeconfig(bench: Bench) -> list[Row]:
 
 
 def _start(bench: Bench, way: Way) -> Start:
+    before = read_seconds(bench.api.process_id)
     with bench.server(way=way) as ours:
         use = Use(ours.wait_ready(), ours.read_clock())
+        served = read_seconds(bench.api.process_id) - before
         for number in (0, bench.size - 1):
-            wait_answered(ours, hostname_of(number))
+            wait_answered(ours, bench.contents.hostname_of(number))
         time.sleep(min(_SETTLE_SECONDS, bench.seconds))
-        return Start(use, ours.read_memory())
+        return Start(use, ours.read_memory(), read_proportional(ours.process.pid), served)
 
 
 def measure_answers(bench: Bench) -> list[Row]:
@@ -84,7 +95,8 @@ def _create(bench: Bench) -> Created:
     with bench.server() as ours:
         ours.wait_ready()
         with ours.using() as uses:
-            creations = create_and_ask(bench.api, ours.port, rate=CREATIONS, seconds=bench.seconds)
+            how: dict[str, Any] = {"rate": CREATIONS, "seconds": bench.seconds}
+            creations = create_and_ask(bench.api, ours.port, object_of=bench.contents.object_of, **how)
         return Created(uses[0], creations)
 
 
@@ -125,12 +137,21 @@ def measure_informer(bench: Bench) -> list[Row]:
             return informer_rows(bench.size, seconds, read_memory(process.pid))
 
 
+def measure_mixed(bench: Bench) -> list[Row]:
+    """Start, memory, answers meanwhile and creations with objects of seven kinds."""
+    starts = start_rows(bench.size, bench.take(partial(_start, bench, POD)))
+    probed = probed_rows(bench.size, report.SYNC_P99, bench.take(partial(_probe_sync, bench)))
+    rounds = bench.take(partial(_create, bench))
+    return mixed_rows(starts, probed, [*created_rows(bench.size, rounds), *kind_rows(bench.size, rounds)])
+
+
 class Measurement(NamedTuple):
     """One of those that can be asked for."""
 
     name: str
     about: str
     take: Callable[[Bench], list[Row]]
+    contents: Contents = INGRESSES
 
 
 MEASUREMENTS: Final = (
@@ -140,4 +161,5 @@ MEASUREMENTS: Final = (
     Measurement("creations", "from an Ingress created to its name answered, at 10 a second", measure_creations),
     Measurement("changes", "p99 of table answers during 1,000 changes a second, and memory", measure_changes),
     Measurement("informer", "the kubernetes package's informer on the same objects", measure_informer),
+    Measurement("mixed", "start, memory, answers and creations with objects of seven kinds", measure_mixed, MIXED),
 )

@@ -1,4 +1,4 @@
-"""The memory of a process, as the kernel counts it (proc(5), /proc/PID/status)."""
+"""The memory of a process, as the kernel counts it (proc(5), /proc/PID/status and smaps_rollup)."""
 
 from __future__ import annotations
 
@@ -24,6 +24,19 @@ class Memory:
 def read_memory(process: int) -> Memory:
     """Of a process that runs. Raises OSError."""
     return parse_memory((Path("/proc") / str(process) / "status").read_text())
+
+
+def read_proportional(process: int) -> float:
+    """MiB of a process that runs, of pages that it shares its part alone. Raises OSError."""
+    return parse_proportional((Path("/proc") / str(process) / "smaps_rollup").read_text())
+
+
+def parse_proportional(text: str) -> float:
+    """From /proc/PID/smaps_rollup. Raises ProcessLookupError for a process without memory."""
+    found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
+    if found is None:
+        raise ProcessLookupError("it has no memory any more")
+    return int(found[1]) / _KIB_PER_MIB
 
 
 def parse_memory(text: str) -> Memory:

@@ -1,4 +1,4 @@
-"""Our server on the Ingresses of an API server: started, waited for, and looked at.
+"""Our server on the objects of an API server: started, waited for, and looked at.
 
 The law: it is waited for by its log, because each look at /readyz would take time from it.
 """
@@ -9,7 +9,7 @@ import compileall
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from tests.kit.launched import ROOT, launched
 from tests.kit.ports import free_port
 
 ADDRESS: Final = "192.0.2.10"
-"""What the names of Ingresses are answered with."""
+"""What the names of objects are answered with."""
 STATIC: Final = tuple(f"static{number}.example.org" for number in range(50))
 """Names that are in the table from the first query on, whatever the cluster does."""
 STATIC_ADDRESS: Final = "192.0.2.20"
@@ -97,6 +97,7 @@ def serving(
     *,
     cpus: Collection[int],
     upstream: int,
+    sources: Sequence[str],
     way: Way = POD,
     profile: Path | None = None,
     realtime: bool = False,
@@ -108,7 +109,7 @@ def serving(
     port, log = free_port(), folder / "ours.log"
     python = [*(_REALTIME if realtime else ()), sys.executable]
     python += ["-m", "cProfile", "-o", str(profile)] if profile else []
-    arguments = _serve_arguments(_write_hosts(folder), port=port, upstream=upstream)
+    arguments = _serve_arguments(_write_hosts(folder), port=port, upstream=upstream, sources=sources)
     if way.in_pod:
         command = [*python, "-m", "tests.bench.sync.in_pod", str(_write_account(api, folder)), *arguments]
     else:
@@ -119,18 +120,18 @@ def serving(
         yield Ours(process, port=port, log=log, started=started)
 
 
-def _serve_arguments(hosts: Path, *, port: int, upstream: int) -> list[str]:
+def _serve_arguments(hosts: Path, *, port: int, upstream: int, sources: Sequence[str]) -> list[str]:
     options = {
         "--listen": f"127.0.0.1:{port}",
         "--admin": f"127.0.0.1:{free_port()}",
         "--log-format": "json",
-        "--source": "ingress",
         "--target": ADDRESS,
         "--hosts-file": str(hosts),
         "--upstream": f"127.0.0.1:{upstream}",
         "--lameduck": "0",
     }
-    return ["serve", *(part for option in options.items() for part in option)]
+    pairs = (*options.items(), *(("--source", source) for source in sources))
+    return ["serve", *(part for option in pairs for part in option)]
 
 
 def _environment(api: ApiServer) -> dict[str, str]:

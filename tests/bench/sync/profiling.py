@@ -30,4 +30,8 @@ def profile(bench: Bench) -> str:
         text = io.StringIO()
         pstats.Stats(str(data), stream=text).sort_stats("tottime").print_stats(_ROWS)
     rows = [_PLACES.sub("", line) for line in text.getvalue().splitlines() if line.strip()]
-    return f"profile of {bench.size:,} Ingresses, {seconds:.1f} s under the profiler\n" + "\n".join(rows[2:]) + "\n"
+    return (
+        f"profile of {bench.size:,} objects ({bench.contents.name}), {seconds:.1f} s under the profiler\n"
+        + "\n".join(rows[2:])
+        + "\n"
+    )

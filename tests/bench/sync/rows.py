@@ -28,8 +28,12 @@ def start_rows(size: int, starts: Sequence[Start], *, suffix: str = "") -> list[
     return [
         make_row(size, report.READY + suffix, spread([one.seconds for one in uses]), "s"),
         make_row(size, "its processor time until then" + suffix, spread([one.cpu.total for one in uses]), "s"),
+        make_row(
+            size, "the API server's processor time until then" + suffix, spread([one.served for one in starts]), "s"
+        ),
         make_row(size, "its time in the queue until then" + suffix, spread([one.cpu.queued for one in uses]), "s"),
         make_row(size, report.RESIDENT + suffix, spread([one.memory.resident for one in starts]), "MiB"),
+        make_row(size, report.PROPORTIONAL + suffix, spread([one.proportional for one in starts]), "MiB"),
         make_row(size, report.PEAK + suffix, spread([one.memory.peak for one in starts]), "MiB"),
     ]
 
@@ -55,6 +59,27 @@ def created_rows(size: int, rounds: Sequence[Created]) -> list[Row]:
         percentile_row(size, report.ANSWERED_P99, answered, 0.99),
         percentile_row(size, "the API server's own time to create, p50", [one.created * _MS for one in creations], 0.5),
         *use_rows(size, "created to answered", [one.use for one in rounds]),
+    ]
+
+
+def mixed_rows(starts: Sequence[Row], probed: Sequence[Row], created: Sequence[Row]) -> list[Row]:
+    """The same figures of objects of mixed kinds, with goals of their own."""
+    return [
+        make_row(row.size, f"{report.MIXED}, {row.what}", row.figure, row.unit) for row in (*starts, *probed, *created)
+    ]
+
+
+def kind_rows(size: int, rounds: Sequence[Created]) -> list[Row]:
+    """From created to answered, the middle of each kind."""
+    creations = [creation for one in rounds for creation in one.creations]
+    return [
+        percentile_row(
+            size,
+            f"created to answered, {kind}, p50",
+            [one.answered * _MS for one in creations if one.kind == kind],
+            0.5,
+        )
+        for kind in dict.fromkeys(one.kind for one in creations)
     ]
 
 

@@ -54,6 +54,10 @@ class Start:
 
     use: Use
     memory: Memory
+    proportional: float
+    """As read_proportional()."""
+    served: float
+    """Seconds of processor time of the API server until then."""
 
     @property
     def queued(self) -> float:
@@ -82,6 +86,7 @@ class Creation:
     """Until the API server had said yes."""
     answered: float
     """From then on until the first answer."""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)

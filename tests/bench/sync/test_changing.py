@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.sync.changing import Etcd, change, flipped, key_of, restore
+from tests.bench.sync.changing import change, flipped, key_of, restore
+from tests.bench.sync.etcd import Etcd
 from tests.bench.sync.filling import hostname_of
 from tests.kit.etcd import EtcdServer
 from tests.kit.ports import free_ports

@@ -114,7 +114,7 @@ def test_where_nothing_was_measured_that_is_the_result(monkeypatch: pytest.Monke
     assert "nothing was measured" in result.stderr
 
 
-@pytest.mark.peer("etcd", "kube-apiserver")
+@pytest.mark.peer("etcd", "kube-apiserver", "gateway-api", "traefik-crds", "contour-crds", "openshift-crds")
 def test_a_short_run_measures_everything(tmp_path: Path) -> None:
     figures = tmp_path / "bench.json"
     arguments = ("--size", "50", "--rounds", "1", "--tries", "1", "--seconds", "0.5", "--json", str(figures))
@@ -124,6 +124,13 @@ def test_a_short_run_measures_everything(tmp_path: Path) -> None:
     assert found.returncode == 0, found.stderr
     rows = json.loads(figures.read_text())["rows"]
     assert not [row for row in rows if row["fault"] or row["figure"] is None]
-    for start in ("start to ready", "answers while", "created to", "answers during", "kubernetes informer"):
+    for start in (
+        "start to ready",
+        "answers while",
+        "created to",
+        "answers during",
+        "kubernetes informer",
+        "mixed kinds",
+    ):
         assert any(row["what"].startswith(start) for row in rows), start
     assert "reached" in found.stdout

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.bench.sync.memory import Memory, parse_memory, read_memory, sampled
+from tests.bench.sync.memory import Memory, parse_memory, parse_proportional, read_memory, read_proportional, sampled
 
 STATUS = "Name:\tpython\nVmPeak:\t  900000 kB\nVmHWM:\t  204800 kB\nVmRSS:\t  102400 kB\nThreads:\t1\n"
 
@@ -19,6 +19,14 @@ def test_resident_and_most_resident_are_in_mebibytes() -> None:
 def test_a_process_without_memory_is_gone(text: str) -> None:
     with pytest.raises(ProcessLookupError):
         parse_memory(text)
+    with pytest.raises(ProcessLookupError):
+        parse_proportional(text)
+
+
+def test_a_shared_page_counts_in_part() -> None:
+    text = "55d0-7ffd ---p 00000000 00:00 0   [rollup]\nRss:   102400 kB\nPss:   51200 kB\nPss_Dirty:   100 kB\n"
+    assert parse_proportional(text) == 50
+    assert 0 < read_proportional(os.getpid()) <= read_memory(os.getpid()).resident * 1.1
 
 
 def test_our_own_memory_can_be_read() -> None:

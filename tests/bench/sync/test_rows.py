@@ -15,6 +15,8 @@ from tests.bench.sync.rows import (
     created_rows,
     growth_rows,
     informer_rows,
+    kind_rows,
+    mixed_rows,
     percentile_row,
     probed_rows,
     start_rows,
@@ -34,19 +36,23 @@ def medians(rows: Sequence[Row]) -> dict[str, float | None]:
 
 
 def test_a_start_has_its_times_and_its_memory() -> None:
-    rows = start_rows(SIZE, [Start(USE, Memory(50, 60)), Start(Use(4.0, CpuTime(queued=2.0)), Memory(70, 80))])
+    rows = start_rows(
+        SIZE, [Start(USE, Memory(50, 60), 45, 7.0), Start(Use(4.0, CpuTime(queued=2.0)), Memory(70, 80), 65, 9.0)]
+    )
     assert [(row.figure, row.unit) for row in rows] == [
         (Spread(3.0, 2.0, 4.0), "s"),
         (Spread(0.5, 0.0, 1.0), "s"),
+        (Spread(8.0, 7.0, 9.0), "s"),
         (Spread(1.05, 0.1, 2.0), "s"),
         (Spread(60, 50, 70), "MiB"),
+        (Spread(55, 45, 65), "MiB"),
         (Spread(70, 60, 80), "MiB"),
     ]
-    assert [row.goal for row in rows] == [1.0, None, None, 100, None]
+    assert [row.goal for row in rows] == [1.0, None, None, None, 100, None, None]
 
 
 def test_another_way_to_start_has_rows_of_its_own_and_no_goals() -> None:
-    rows = start_rows(SIZE, [Start(USE, Memory(50, 60))], suffix=", otherwise")
+    rows = start_rows(SIZE, [Start(USE, Memory(50, 60), 45, 7.0)], suffix=", otherwise")
     assert all(row.what.endswith(", otherwise") and row.goal is None for row in rows)
 
 
@@ -96,6 +102,22 @@ def test_creations_of_all_rounds_count_together() -> None:
     assert (found[report.ANSWERED_P50], found[report.ANSWERED_P99]) == (2.0, 400.0)
     assert found["the API server's own time to create, p50"] == 3.0
     assert [row.reached for row in rows[:2]] == [True, False]
+
+
+def test_each_kind_has_its_middle_and_says_which_it_is() -> None:
+    rows = kind_rows(SIZE, [Created(USE, [Creation(0.003, 0.002, "Site"), Creation(0.003, 0.004, "Route")])] * 2)
+    assert medians(rows) == {"created to answered, Site, p50": 2.0, "created to answered, Route, p50": 4.0}
+
+
+def test_rows_of_mixed_kinds_have_goals_of_their_own() -> None:
+    start = start_rows(100_000, [Start(Use(9.0, CpuTime()), Memory(320, 330), 310, 20.0)])
+    probes = probed_rows(100_000, report.SYNC_P99, [probed(7.0, 9.0)])
+    created = created_rows(100_000, [Created(USE, [Creation(0.003, 0.12)])])
+    rows = mixed_rows(start, probes, created)
+    assert [row.what for row in rows] == [f"mixed kinds, {row.what}" for row in (*start, *probes, *created)]
+    assert [row.figure for row in rows] == [row.figure for row in (*start, *probes, *created)]
+    goals = {row.what.removeprefix("mixed kinds, "): (row.goal, row.reached) for row in rows if row.goal is not None}
+    assert goals == {report.READY: (10, True), report.RESIDENT: (350, True), report.ANSWERED_P99: (100, False)}
 
 
 def test_changes_have_their_rate_their_lag_and_no_growth_of_a_short_time() -> None:

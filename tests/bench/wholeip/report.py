@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tests.bench.kit.figures import percentile, ratio, spread
 from tests.bench.wholeip.applying import Applied, Ended
+from tests.bench.wholeip.resync import Resync
 from tests.bench.wholeip.traffic import Traffic
 from tests.kit.grid import format_grid
 
@@ -19,7 +20,10 @@ _APPLIED_HEAD: Final = (
     *("mappings", "value s", "table s", "read back s", "one change ms p50", "p99"),
     *("to the packet ms p50", "p99"),
 )
+_RESYNC_HEAD: Final = ("one change", "changes", "ms p50", "p99", "max")
 _BASE: Final = "tracked"
+RESYNC_GOAL: Final = 0.06
+"""Seconds, for 99 of 100 changes during comparisons."""
 
 
 def format_traffic(measured: Sequence[Traffic]) -> str:
@@ -79,7 +83,31 @@ def format_ended(one: Ended) -> str:
     )
 
 
-def to_json(traffic: Sequence[Traffic], applied: Sequence[Applied], ended: Ended | None, **head: Any) -> dict[str, Any]:
+def format_resync(one: Resync) -> str:
+    """A line a kind of comparison, and the goal."""
+    kinds = {
+        f"among {one.mappings:,} mappings, no comparison": one.quiet,
+        "during a comparison that finds nothing": one.clean,
+        f"during a comparison and repair of {one.damaged:,} elements": one.repairing,
+    }
+    rows = [
+        (name, str(len(values)), *(_milliseconds(values, share) for share in (0.5, 0.99, 1.0)))
+        for name, values in kinds.items()
+    ]
+    found = [percentile(values, 0.99) for values in (one.clean, one.repairing)]
+    reached = all(value is not None and value < RESYNC_GOAL for value in found)
+    goal = f"goal: p99 during a comparison < {RESYNC_GOAL * 1000:.0f} ms: {'reached' if reached else 'MISSED'}\n"
+    return format_grid(_RESYNC_HEAD, rows) + "\n" + goal
+
+
+def to_json(
+    traffic: Sequence[Traffic], applied: Sequence[Applied], ended: Ended | None, resync: Resync | None, **head: Any
+) -> dict[str, Any]:
     """How it was measured, and every figure."""
-    named = [{**asdict(one), "way": one.way.name} for one in traffic]
-    return {**head, "traffic": named, "applied": [asdict(one) for one in applied], "ended": ended and asdict(ended)}
+    return {
+        **head,
+        "traffic": [{**asdict(one), "way": one.way.name} for one in traffic],
+        "applied": [asdict(one) for one in applied],
+        "ended": ended and asdict(ended),
+        "resync": resync and asdict(resync),
+    }

@@ -327,6 +327,13 @@ def test_nothing_from_outside_reaches_a_terminal_as_it_is() -> None:
     assert all(line.isprintable() for line in format_explanation(only))
 
 
+def test_what_a_tenant_writes_controls_no_terminal() -> None:
+    registry = registry_of(ingress("a.example.org", ingress_class="x\x7f\x9b31m\u202e"))
+    octets = b"".join(format_explanation_json(registry, "a.example.org", ttl=5, notes=()))
+    assert octets.strip().decode("ascii").isprintable()
+    assert "x\x7f\x9b31m\u202e" in json.loads(octets)["answer"].values()
+
+
 def test_the_document_is_json_of_all_that_is_known() -> None:
     explanation = explain(registry_of(ingress("a.example.org", ingress_class="nginx")), "a.example.org", ttl=5)
     document = json.loads(format_document(explanation))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.cluster_dns.found import ServiceRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.options import make_service_ref, parse_object_ref
-from dnsproxy.cluster_dns.own_service import ObjectRef
 
 LONGEST = "a" * 253
 

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
+from dnsproxy.cluster_dns.object_ref import ObjectRef
+from dnsproxy.cluster_dns.own_service import FoundOwn, find_own
 from dnsproxy.cluster_dns.requests import Answer, Denied, Request
 from dnsproxy.install.change.refusal import ChangeRefused, check_ready, notes_on_readiness
 from tests.kit.manifest_api import FakeApi

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.traces import ANNOTATION
 from dnsproxy.cluster_dns.upstream_config import NoUpstreams, config_map_collection, read_routes
 from dnsproxy.corefile.upstream_routes import format_routes

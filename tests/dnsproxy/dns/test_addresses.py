@@ -72,6 +72,17 @@ def test_addresses_and_aliases_are_read(octets: bytes, expected: tuple[tuple[str
     assert (reply.rcode, tuple(sorted(reply.addresses)), reply.aliases) == (0, *expected)
 
 
+def test_the_ttl_is_the_least_of_all_records_of_the_class() -> None:
+    """That of the alias counts too: it ends first when a name moves."""
+    answer = reply_of(f"{NAME}. CNAME lb.a.org.", "lb.a.org. A 192.0.2.1")
+    reply = parse_address_reply(answer)
+    assert reply is not None
+    assert reply.ttl == 60
+    other = parse_address_reply(raw(record(A, bytes([192, 0, 2, 1]), klass=3)))
+    assert other is not None
+    assert other.ttl is None
+
+
 def test_the_error_code_is_read() -> None:
     for rcode in (2, 3, 5):
         reply = parse_address_reply(reply_of(rcode=rcode))
@@ -112,7 +123,7 @@ def test_what_is_no_whole_reply_is_none(octets: bytes) -> None:
 def test_an_owner_name_has_at_most_255_octets(octets: bytes, is_read: bool) -> None:
     owner = (b"\x3f" + b"a" * 63) * 3 + b"\x3d" + b"a" * 61 + octets + b"\0"
     answer = owner + struct.pack("!HHIH", A, 1, 60, 4) + bytes([192, 0, 2, 1])
-    expected = AddressReply(0, ("192.0.2.1",)) if is_read else None
+    expected = AddressReply(0, ("192.0.2.1",), ttl=60) if is_read else None
     assert parse_address_reply(raw(answer)) == expected
 
 
@@ -159,6 +170,14 @@ EMPTY = AddressReply(0)
             [AddressReply(3, (), ("gone.example.net",)), None],
             PublicRecord((), ("gone.example.net",), exists=True),
             id="an alias of nothing",
+        ),
+        pytest.param(
+            [GOOD._replace(ttl=300), EMPTY._replace(ttl=30)],
+            PublicRecord(("192.0.2.1",), ("lb.example.net",), exists=True, ttl=30),
+            id="for the shorter time",
+        ),
+        pytest.param(
+            [AddressReply(0, ttl=5), AddressReply(3, ttl=7)], PublicRecord(ttl=5), id="NXDOMAIN of one with a time"
         ),
         pytest.param([GOOD, None], None, id="one that is not answered"),
         pytest.param([None, None], None, id="none answered"),

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from dnsproxy.dns import names
 from dnsproxy.dns.names import (
+    MOST_IN_OTHER_SCRIPTS,
     BadName,
+    ObjectNames,
     ancestors,
     format_wire,
     is_wildcard,
@@ -278,3 +280,17 @@ def test_a_name_is_within_a_zone_exactly_if_its_last_labels_are_the_zone(name: l
     expected = name[-len(zone) :] == zone
     assert is_within(".".join(name), ".".join(zone)) is expected
     assert names.is_within_wire(to_wire(".".join(name)), to_wire(".".join(zone))) is expected
+
+
+@pytest.mark.parametrize("name", ["b\u00fccher.example.org", "xn--bcher-kva.example.org", "XN--bcher-kva.example.org"])
+def test_an_object_has_its_first_names_in_other_scripts_and_all_others(name: str) -> None:
+    first = MOST_IN_OTHER_SCRIPTS // len(name)
+    some = ObjectNames()
+    assert {some.parse(name) for _ in range(first)} == {"xn--bcher-kva.example.org"}
+    for _ in range(3):
+        with pytest.raises(BadName, match="is left out: one object may have 10,000 characters"):
+            some.parse(name)
+        assert some.parse("plain.example.org") == "plain.example.org"
+    with pytest.raises(BadName, match="is not a hostname"):
+        some.parse("*")
+    assert ObjectNames().parse(name) == "xn--bcher-kva.example.org"

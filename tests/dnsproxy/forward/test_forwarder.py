@@ -181,7 +181,9 @@ async def test_a_thousand_wrong_ids_do_not_keep_the_right_reply_out() -> None:
 
     async with faulty_upstream(script, silence) as server, running(server.endpoint) as world:
         assert await world.ask(ASKED) == upstream.right(ASKED)
-        assert world.server.counters.forward_mismatches == 1000
+        # On a machine without time for us, the query is sent again.
+        sent = len(server.asked_datagrams)
+        assert 1000 <= world.server.counters.forward_mismatches <= 1000 * sent
         assert not world.forwarder.upstreams.used[0].health.misses
         # TCP is tried once, whatever the number of guesses.
         assert len(server.asked_streams) == 1

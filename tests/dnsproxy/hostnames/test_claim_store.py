@@ -7,10 +7,12 @@ import gc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.targets import OWN
 
 
 def claim(hostname: str, name: str = "x", ingress_class: str | None = None) -> Claim:
@@ -181,6 +183,23 @@ def test_the_load_balancers_of_a_class_are_those_of_its_living_objects() -> None
     for key in "acd":
         store.replace("Ingress", key, [])
     assert [store.balancers(one) for one in ("nginx", None)] == [(), ()]
+
+
+def test_the_addresses_of_pods_are_no_load_balancer_of_others() -> None:
+    """A tenant may write an EndpointSlice with any address; public records are compared with load balancers."""
+    store = ClaimStore()
+    store.replace("external-dns Service", "a", [replace(balanced("a", None, "192.0.2.66"), target=OWN)])
+    assert store.balancers(None) == ()
+    store.replace("external-dns Service", "a", [])
+    assert store.balancers(None) == ()
+
+
+def test_a_kind_whose_status_has_the_class_gives_that_class_no_load_balancer() -> None:
+    """Who writes an OpenShift Route's status could otherwise pass for the controller of any class."""
+    store = ClaimStore()
+    claim = balanced("a", "nginx", "lb.example.net")
+    store.replace("Route", "a", [replace(claim, origin=replace(claim.origin, kind="Route"))])
+    assert store.balancers("nginx") == ()
 
 
 def test_where_each_object_has_its_own_load_balancer_the_class_has_none() -> None:

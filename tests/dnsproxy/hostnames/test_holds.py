@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -259,25 +259,42 @@ def test_a_static_name_never_waits_and_leaves_the_name_where_it_was() -> None:
     assert game.owner == "thief"
 
 
-LISTENER: Final = replace(claim("infra", 1, "gateway", kind="Gateway"), routed=False)
+LISTENER: Final = replace(claim("infra", 1, "main", kind="Gateway"), routed=False, gateway="infra/main")
+OLD: Final = LISTENER.origin.created
+
+
+def route_of(gateway: str, day: int, kind: str = "HTTPRoute", **more: Any) -> Claim:
+    return replace(claim("shop", day, kind=kind), gateway=gateway, **more)
 
 
 @pytest.mark.parametrize(
     ("route", "owner"),
     [
-        pytest.param(replace(claim("shop", 9, kind="HTTPRoute"), since=LISTENER.origin.created), "shop", id="its own"),
-        pytest.param(claim("shop", 1, kind="HTTPRoute"), "shop", id="a route of the same second"),
-        pytest.param(claim("shop", 9, kind="HTTPRoute"), "infra", id="a younger one of another listener"),
-        pytest.param(claim("shop", 1, "a", kind="Ingress"), "infra", id="no route"),
+        pytest.param(route_of("infra/main", 9, since=OLD), "shop", id="its own"),
+        pytest.param(route_of("infra/main", 9, "VirtualService", since=OLD), "shop", id="its own, whatever its kind"),
+        pytest.param(route_of("infra/main", 1), "shop", id="a route of the same second"),
+        pytest.param(route_of("infra/main", 9), "infra", id="a younger one of another listener"),
+        pytest.param(route_of("infra/other", 1, since=OLD), "infra", id="a route of another Gateway"),
+        pytest.param(route_of("shop/main", 1, since=OLD), "infra", id="a route of another namespace's Gateway"),
+        pytest.param(route_of("", 1, "Route"), "infra", id="a route of another API, with the same class"),
+        pytest.param(route_of("infra/main", 1, "ListenerSet", routed=False), "infra", id="a listener"),
         pytest.param(
-            replace(claim("shop", 1, kind="HTTPRoute"), ingress_class="other"), "infra", id="a route of another class"
+            route_of("infra/main", 1, "DNSEndpoint", annotated=True), "infra", id="an alias of a route's name"
         ),
+        pytest.param(claim("shop", 1, "a", kind="Ingress"), "infra", id="no route"),
     ],
 )
 def test_a_route_takes_the_name_of_its_listener_at_once(route: Claim, owner: str) -> None:
     game = played(LISTENER)
     game.put(route)
     assert game.owner == owner
+
+
+def test_no_route_takes_the_name_of_a_listener_without_a_gateway() -> None:
+    """Two objects of an API without Gateways have equal, empty texts for one."""
+    game = played(replace(LISTENER, gateway=""))
+    game.put(route_of("", 1))
+    assert game.owner == "infra"
 
 
 def test_each_waiting_namespace_is_news_once() -> None:

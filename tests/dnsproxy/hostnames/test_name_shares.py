@@ -220,6 +220,19 @@ def test_object_over_its_limit_says_so() -> None:
     assert rejection.reason == "it claims more than 4 names (--max-names-per-object): the others are left out"
 
 
+def test_claim_that_an_object_repeats_counts_once() -> None:
+    """Also when the object goes: what it took is free again."""
+    world = World()
+    claims = Object("n/a", 2).claims
+    world.shares.replace("Ingress", "n/a", [*claims, *claims, *claims])
+    assert len(list(world.store.names())) == 2
+    world.report(Object("n/a", 0))
+    world.report(Object("n/b", 4))
+    world.report(Object("n/c", 4))
+    world.settle()
+    assert set(world.admitted) == {"n/b", "n/c"}
+
+
 def test_rejections_stay_when_an_object_is_left_out() -> None:
     """They tell its owner what else is wrong with it."""
     world = World([Object("n/a", 4, 2), Object("n/b", 4, 3)])

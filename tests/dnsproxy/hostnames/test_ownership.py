@@ -51,6 +51,28 @@ def test_addresses_are_compared_family_by_family(status: list[str], public: list
 
 
 @pytest.mark.parametrize(
+    ("declared", "public", "aliases", "expected"),
+    [
+        pytest.param(
+            ["192.0.2.9"], ["192.0.2.9"], [], UNKNOWN, id="the record that its writer asked for proves nothing"
+        ),
+        pytest.param(["192.0.2.9", "192.0.2.8"], ["192.0.2.9"], [], UNKNOWN, id="one of two that its writer asked for"),
+        pytest.param(["cdn.example.com"], ["192.0.2.9"], ["cdn.example.com"], UNKNOWN, id="an alias of its writer's"),
+        pytest.param(["192.0.2.9"], ["192.0.2.1"], [], OWNED, id="the load balancer nevertheless"),
+        pytest.param(["192.0.2.9"], ["192.0.2.9", "192.0.2.10"], [], FOREIGN, id="only a part of the record"),
+        pytest.param(["192.0.2.8"], ["192.0.2.9"], [], FOREIGN, id="another record"),
+        pytest.param(["cdn.example.com"], ["192.0.2.9"], ["login.example.com"], FOREIGN, id="another alias"),
+        pytest.param(["cdn.example.com"], ["192.0.2.9"], [], FOREIGN, id="no alias"),
+    ],
+)
+def test_what_the_writer_declares_explains_a_record_and_proves_nothing(
+    declared: list[str], public: list[str], aliases: list[str], expected: Standing
+) -> None:
+    one = claim("192.0.2.1", declared=tuple(declared))
+    assert judged(one, *public, aliases=tuple(aliases)) is expected
+
+
+@pytest.mark.parametrize(
     ("status", "aliases", "resolved", "expected"),
     [
         pytest.param(["lb.example.net"], [], {"lb.example.net": ("192.0.2.9",)}, OWNED, id="the same addresses"),

@@ -62,6 +62,7 @@ def denial(wanted: Claim, rights: Rights) -> str:
         pytest.param(claim(target="192.0.2.7,2001:db8::7"), EVERYWHERE, id="addresses in the networks"),
         pytest.param(claim(target="status", status=("192.0.2.9", "lb.example.net")), ALLOWED, id="its own status"),
         pytest.param(claim(target="status"), ALLOWED, id="its own status, which is empty"),
+        pytest.param(claim(target="own", status=("10.244.0.7",)), ALLOWED, id="its pods, outside of every network"),
         pytest.param(
             claim(namespace="web", kind="HTTPRoute", target="service:shop/own", target_from="shop"),
             ALLOWED,
@@ -101,6 +102,13 @@ def test_a_claim_with_its_rights_passes(wanted: Claim, rights: Rights) -> None:
         ),
         pytest.param(claim(target="service:b/x", namespace="b"), ALLOWED, "needs the label", id="a target, no label"),
         pytest.param(claim(target="status", namespace="b"), ALLOWED, "needs the label", id="status, no label"),
+        pytest.param(claim(target="own", namespace="b"), ALLOWED, "needs the label", id="own addresses, no label"),
+        pytest.param(
+            claim(target="own", status=("10.244.0.7", "100.100.100.200")),
+            EVERYWHERE,
+            "100.100.100.200 is the metadata service",
+            id="own addresses that a tenant wrote into a slice by hand",
+        ),
         pytest.param(claim(target="192.0.2.2", namespace="b"), ALLOWED, "needs the label", id="an operator's address"),
         pytest.param(claim(target="service:b/own"), ALLOWED, "not in namespace shop", id="a Service of others"),
         pytest.param(claim(target="service:b/own"), EVERYWHERE, "not in namespace shop", id="also with all"),

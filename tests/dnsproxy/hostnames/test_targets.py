@@ -1,4 +1,4 @@
-"""Targets: addresses in canonical form, and those that no client could connect to."""
+"""Targets: addresses in canonical form, those that no client could connect to, and what `auto` cannot decide."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.dns.addresses import is_address, parse_address, parse_addresses
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.targets import AUTO, Targets
+from dnsproxy.hostnames.verdict import judge
 
 
 @pytest.mark.parametrize(
@@ -102,3 +107,47 @@ def test_an_address_is_distinguished_from_other_texts(text: str) -> None:
 )
 def test_an_address_that_nothing_can_connect_to_is_refused(text: str) -> None:
     assert not is_address(text)
+
+
+def claim(ingress_class: str | None = None, gateway: str = "") -> Claim:
+    origin = Origin("VirtualService", "app", "shop")
+    return Claim("app.example.org", Reach.NAME, origin, ingress_class=ingress_class, gateway=gateway)
+
+
+ISTIO = "IstioGateway infra/main"
+RELAY = ("192.0.2.1",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "subject", "reason"),
+    [
+        pytest.param(claim("nginx"), "ingressclass/nginx", "no Service is for ingressclass/nginx", id="class"),
+        pytest.param(claim("c", "infra/main"), "gateway/infra/main", "no Service is for gateway/", id="Gateway"),
+        pytest.param(
+            claim("istio=ingressgateway", ISTIO),
+            "",
+            "no Service can be for 'istio=ingressgateway': use --target-for or --target",
+            id="Istio's Gateway",
+        ),
+        pytest.param(claim(None, ISTIO), "", f"no Service can be for {ISTIO!r}", id="Istio's without a selector"),
+        pytest.param(claim("istio", ISTIO), "", "no Service can be for 'istio'", id="Istio's, whatever its class"),
+        pytest.param(claim("a\x1b[m"), "", r"no Service can be for 'a\x1b[m'", id="a class that is any text"),
+        pytest.param(claim(), "", "it has neither an ingress class nor a Gateway", id="neither"),
+    ],
+)
+def test_a_name_that_auto_cannot_decide_is_denied_with_the_remedy(asked: Claim, subject: str, reason: str) -> None:
+    targets = Targets((AUTO,))
+    assert targets.subject_of(asked) == subject
+    (excluded,) = judge([asked], targets=targets, guards=Guards()).excluded
+    assert reason in excluded.reason
+
+
+def test_no_route_service_steers_the_gateway_of_istio_that_has_the_name_of_another() -> None:
+    targets = Targets((AUTO,), services={"own/a": RELAY}, steered={"gateway/infra/main": "own/a"})
+    assert targets.addresses_for(claim("c", "infra/main")) == RELAY
+    assert targets.addresses_for(claim("c", ISTIO)) == ()
+
+
+def test_the_target_for_a_selector_decides_beside_auto() -> None:
+    targets = Targets((AUTO,), {"istio=ingressgateway": RELAY})
+    assert targets.addresses_for(claim("istio=ingressgateway", ISTIO)) == RELAY

@@ -107,6 +107,7 @@ STATUS = ("192.0.2.3", "lb.example.org", "2001:db8::3")
         pytest.param("192.0.2.4,2001:db8::4", ("192.0.2.4", "2001:db8::4"), id="two addresses"),
         pytest.param("service:edge/relay", ("192.0.2.5",), id="a Service"),
         pytest.param("status", ("192.0.2.3", "2001:db8::3"), id="the addresses of its status, not the hostname"),
+        pytest.param("own", ("192.0.2.3", "2001:db8::3"), id="the addresses of its own"),
     ],
 )
 def test_the_target_an_object_chose_goes_before_that_of_its_class(target: str, addresses: tuple[str, ...]) -> None:
@@ -247,6 +248,8 @@ any_claims = st.builds(
         st.just(one),
         routed=st.booleans(),
         target=st.sampled_from([None, "192.0.2.4", "status"]),
+        annotated=st.booleans(),
+        declared=st.sampled_from([(), FOREIGN]),
         status=st.sampled_from([(), STATUS, OWNED, FOREIGN]),
     )
 ) | st.sampled_from([FLAG, LINE])

@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.original_upstreams import find_original
-from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, Denied, Request
 from dnsproxy.cluster_dns.upstream_config import read_routes
 from dnsproxy.corefile.upstream_routes import differences, format_routes, usable_routes

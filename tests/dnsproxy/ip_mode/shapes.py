@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.ip_mode.policy import make_policy
 from dnsproxy.ip_mode.present import Present, ref_of

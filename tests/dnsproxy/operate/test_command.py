@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.operate.command import operate, parse_selector, settings_of
 from dnsproxy.operate.program import OperateSettings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.dns.names import parse_zone, to_wire
 from dnsproxy.dns.wire import Rcode
 from dnsproxy.hostnames.guards import Guards

@@ -17,7 +17,7 @@ from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.rights import Annotations, Rights, parse_network
 from dnsproxy.serve import command
 from dnsproxy.serve.settings import ServeSettings
-from dnsproxy.sources.settings import IngressOptions
+from dnsproxy.sources.settings import IngressOptions, SourceOptions
 from dnsproxy.tap.mode import TapMode
 from sidecar.values.endpoints import Endpoint
 
@@ -29,7 +29,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ServeSettings]:
     """The settings that the command would have run with."""
     made: list[ServeSettings] = []
 
-    def run(_: object, settings: ServeSettings, __: object) -> None:
+    def run(_: object, settings: ServeSettings, __: object, **_more: object) -> None:
         made.append(settings)
 
     monkeypatch.setattr(command, "run_program", run)
@@ -38,6 +38,28 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ServeSettings]:
 
 def invoke(*arguments: str, **environment: str) -> Any:
     return CliRunner().invoke(main, ["serve", *arguments], env=environment)
+
+
+def test_other_sources_have_their_classes_and_each_counts_once(made: list[ServeSettings]) -> None:
+    crd = "crd:sites.example.org:spec.hosts[*]"
+    sources = ("--source", "traefik", "--source", crd, "--source", "ingress", "--source", "traefik")
+    classes = ("--class-of", "traefik=internal", "--class-of", "traefik=public", "--class-of", f"{crd}=x")
+    result = invoke(*UPSTREAM, *sources, *classes, "--target", "192.0.2.1")
+    assert result.exit_code == 0, result.output
+    cluster = made[0].cluster
+    assert cluster is not None
+    assert cluster.ingress is not None
+    assert cluster.others == (
+        SourceOptions("traefik", frozenset({"internal", "public"})),
+        SourceOptions(crd, frozenset({"x"})),
+    )
+
+
+def test_a_class_in_the_environment_is_no_source(made: list[ServeSettings]) -> None:
+    result = invoke(*UPSTREAM, "--source", "traefik", "--target", "192.0.2.1", DNSPROXY_CLASS_OF="traefik=internal")
+    assert result.exit_code == 0, result.output
+    assert made[0].cluster is not None
+    assert made[0].cluster.others == (SourceOptions("traefik", frozenset({"internal"})),)
 
 
 def test_the_defaults_are_those_of_the_design(made: list[ServeSettings]) -> None:
@@ -81,6 +103,16 @@ def test_the_target_auto_follows_the_services_of_a_namespace(made: list[ServeSet
     refused = invoke(*UPSTREAM, "--source", "ingress", "--target", "status", "--routes-namespace", "own")
     assert refused.exit_code == 2
     assert "--routes-namespace is for --target auto" in refused.output
+
+
+def test_the_target_for_a_class_may_be_for_an_istio_selector(made: list[ServeSettings]) -> None:
+    given = ("--target-for", "app=gateway,istio=ingressgateway=192.0.2.20", "--target-for", "inner=192.0.2.21")
+    assert invoke(*UPSTREAM, "--source", "ingress", *given).exit_code == 0
+    (settings,) = made
+    assert settings.targets.by_class == {
+        "app=gateway,istio=ingressgateway": ("192.0.2.20",),
+        "inner": ("192.0.2.21",),
+    }
 
 
 def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path: Path) -> None:
@@ -199,6 +231,8 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         pytest.param(
             ("--target-for", "192.0.2.1"), "--target-for: '192.0.2.1' is not CLASS=TARGET", id="class without target"
         ),
+        pytest.param(("--target-for", "=192.0.2.1"), "--target-for: '=192.0.2.1' is not CLASS=TARGET", id="no class"),
+        pytest.param(("--target-for", "istio=ingressgateway"), "--target-for: 'ingressgateway' is", id="no target"),
         pytest.param(("--annotations", "none"), "--annotations: 'none'", id="unknown place of annotations"),
         pytest.param(("--annotations", "true"), "--annotations: 'true'", id="annotations as a switch"),
         pytest.param(("--target-service", "shared"), "--target-service: 'shared'", id="service without namespace"),
@@ -221,6 +255,15 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
             ("--resolv-conf", "/dev/null"), "has no nameserver; name one with --upstream", id="empty resolv.conf"
         ),
         pytest.param(("--source", "ingress"), "--source needs --target", id="source without target"),
+        pytest.param(
+            ("--source", "nginx", "--target", "192.0.2.1"), "'nginx' is none of ingress, gateway", id="source"
+        ),
+        pytest.param(
+            ("--source", "crd:a.example.org:spec.x", "--source", "crd:a.example.org:spec.y", "--target", "192.0.2.1"),
+            "crd:a.example.org: give all its paths in one value",
+            id="one kind twice",
+        ),
+        pytest.param(("--class-of", "traefik=internal"), "there is no --source traefik", id="class of no source"),
         pytest.param(("--upstream", "127.0.0.1:1053"), "is an address that dnsproxy listens on", id="loop"),
         pytest.param(("--lissten", "127.0.0.1:53"), "Did you mean '--listen'?", id="unknown flag"),
     ],
@@ -300,6 +343,52 @@ def test_only_the_sources_that_are_named_count(
     assert cluster is not None
     assert (cluster.ingress is not None, cluster.gateway is not None, cluster.services) == expected
     assert cluster.snapshot_settings("https://api.example.org")["sources"] == ",".join(named)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "sources"),
+    [
+        pytest.param((), {"SOURCE": "ingress", "SOURCE_GATEWAY": "gateway"}, "ingress,gateway", id="two components"),
+        pytest.param((), {"SOURCE": "", "SOURCE_A": "traefik"}, "traefik", id="one alone"),
+        pytest.param((), {"SOURCE_A": "traefik traefik", "SOURCE_B": "traefik"}, "traefik", id="one source, thrice"),
+        pytest.param(
+            (),
+            {"SOURCE_TRAEFIK": "traefik", "SOURCE_CONTOUR": "contour", "CLASS_OF": "traefik=internal"},
+            "contour,traefik",
+            id="beside a class, which is not a source",
+        ),
+        pytest.param(
+            (),
+            {"SOURCE_OWN": "crd:sites.example.org:spec.hosts[*] crd:b.example.org:spec.b", "SOURCE": "ingress"},
+            "ingress,crd:b.example.org:spec.b,crd:sites.example.org:spec.hosts[*]",
+            id="other kinds",
+        ),
+        pytest.param(("--source", "service"), {"SOURCE": "ingress", "SOURCE_A": "x"}, "service", id="a flag overrides"),
+    ],
+)
+def test_variables_of_several_components_add_their_sources(
+    made: list[ServeSettings], arguments: tuple[str, ...], environment: dict[str, str], sources: str
+) -> None:
+    variables = {f"DNSPROXY_{name}": text for name, text in environment.items()}
+    result = invoke(*UPSTREAM, *arguments, "--target", "192.0.2.20", **variables)
+    assert result.exit_code == 0, result.output
+    cluster = made[0].cluster
+    assert cluster is not None
+    assert cluster.snapshot_settings("https://api.example.org")["sources"] == sources
+
+
+def test_a_source_of_one_component_does_not_go_with_a_table_from_another() -> None:
+    variables = {"DNSPROXY_SOURCE": "rpz:rpz.example.org@192.0.2.1:53", "DNSPROXY_SOURCE_GATEWAY": "gateway"}
+    result = invoke(*UPSTREAM, "--target", "192.0.2.20", **variables)
+    assert result.exit_code == 2
+    assert "--source rpz: brings the whole table" in result.output
+
+
+def test_a_flag_brings_the_table_whatever_components_add(made: list[ServeSettings]) -> None:
+    variables = {"DNSPROXY_SOURCE": "ingress", "DNSPROXY_SOURCE_GATEWAY": "gateway"}
+    result = invoke(*UPSTREAM, "--source=rpz:rpz.example.org@192.0.2.1:53", "--target", "192.0.2.20", **variables)
+    assert result.exit_code == 0, result.output
+    assert (made[0].cluster, made[0].replica is not None) == (None, True)
 
 
 @pytest.mark.parametrize(

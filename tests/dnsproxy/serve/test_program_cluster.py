@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 import trio
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.targets import Targets
@@ -22,6 +22,7 @@ from dnsproxy.serve.service import Bound
 from dnsproxy.serve.settings import UpstreamConfigMaps
 from dnsproxy.snapshot.file import write_file
 from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
+from dnsproxy.sources.selection import Selection
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from dnsproxy.sources.static_names import parse_host_flag
 from sidecar.admin.asking import ask as ask_admin
@@ -311,3 +312,22 @@ async def test_the_public_suffixes_are_read_before_the_first_query_if_a_cluster_
         started = serving_cluster(url, tmp_path) if watched else serving(settings())
         async with started:
             assert read == ["list"] * watched
+
+
+async def test_a_namespace_that_cannot_be_read_is_named_until_it_can(tmp_path: Path) -> None:
+    """By /readyz and by the notes of every page; the page of the sources has one row for each kind."""
+    api = make_api()
+    api.faults["/apis/networking.k8s.io/v1/namespaces/blog/ingresses"] = failure(403, "Forbidden")
+    chosen = replace(ALL, gateway=None, selection=Selection(("shop", "blog")))
+    async with served_over_tcp(api) as url, serving_cluster(url, tmp_path, cluster=chosen) as bound:
+        waits = "waiting for the first sync of: Ingress; Ingress: namespace blog: 403: so it goes"
+        await until_not_ready(bound, f"{waits}\n")
+        assert await notes(bound) == [waits]
+        page = (await get(bound.admin, "/"))[1]
+        assert page.count('<th scope="row">Ingress</th>') == 1
+        assert "retrying: namespace blog: 403: so it goes" in page
+        metrics = (await get(bound.admin, "/metrics"))[1]
+        assert 'dnsproxy_source_errors_total{cause="forbidden",source="Ingress"}' in metrics
+        api.faults.clear()
+        await until_ready(bound, "ready, 1 names\n")
+        assert await notes(bound) == []

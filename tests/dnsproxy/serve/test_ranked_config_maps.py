@@ -14,7 +14,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.serve.ranked_config_maps import Hidden, RankedConfigMaps
 from sidecar.kubernetes.objects import Unreadable
 from sidecar.kubernetes.structs.workload import ConfigMap

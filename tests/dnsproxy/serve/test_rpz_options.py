@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.dns.names import to_wire
 from dnsproxy.primary.settings import LOOPBACK, LeaseRef, RpzSettings, ServiceEndpoints
 from dnsproxy.replica.settings import ReplicaSettings

@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.corefile.cluster_zones import ClusterZones
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.forward.settings import ForwardSettings

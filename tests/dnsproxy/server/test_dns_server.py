@@ -21,9 +21,11 @@ from trio.testing import MockClock
 from dnsproxy.answers.decide import Outcome, decide
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.datagrams.batch import BatchPort
-from dnsproxy.datagrams.port import BATCH, DatagramPort, Sender
+from dnsproxy.datagrams.port import BATCH, ID, DatagramPort, Sender
 from dnsproxy.server import datagram_server, responder
+from dnsproxy.server.datagram_server import DatagramServer
 from dnsproxy.server.dns_server import DnsServer
+from sidecar.loop.poller import READABLE
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import (
     OURS,
@@ -566,6 +568,39 @@ async def flood(world: Running) -> None:
         while True:
             for _ in range(BATCH):
                 await client.send(OUR_QUERY)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "batches"),
+    [
+        pytest.param(0.0003, 16, id="from the table"),
+        pytest.param(0.003, 2, id="forwarded"),
+        pytest.param(1.0, 1, id="on a machine without a processor to spare"),
+    ],
+)
+async def test_a_queue_that_never_runs_dry_has_the_less_batches_the_longer_they_take(
+    seconds: float, batches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The turns of a TCP client and of a health check are behind them."""
+    now = 0.0
+    monkeypatch.setattr(datagram_server, "time", SimpleNamespace(perf_counter=lambda: now))
+    taken: list[int] = []
+
+    class EndlessPort(SinglePort):
+        def receive(self, limit: int = BATCH) -> list[bytes]:
+            taken.append(limit)
+            self._messages = [OUR_QUERY] * limit
+            return [OUR_QUERY[ID:]] * limit
+
+        def send(self, bodies: Sequence[bytes | None]) -> None:
+            nonlocal now
+            del bodies
+            now += seconds
+
+    async with running() as world:
+        with socket.socket(type=socket.SOCK_DGRAM) as sock:
+            DatagramServer(world.server, EndlessPort(sock), world.forwarder, unread_since=now).handle(READABLE)
+    assert taken == [BATCH] * batches
 
 
 @pytest.mark.parametrize("size", [512, 1232, 4096])

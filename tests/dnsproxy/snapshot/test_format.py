@@ -175,6 +175,10 @@ def test_the_reason_is_logged(octets: bytes, reason: str) -> None:
         pytest.param({"API server": SETTINGS["API server"]}, "was nginx, and is not set", id="a setting fewer"),
         pytest.param({**SETTINGS, "gateway": "yes"}, "gateway was not set, and is yes", id="one source more"),
         pytest.param(
+            {**SETTINGS, "a": "", "sources": "ingress"}, "sources was not set, and is ingress", id="an empty one"
+        ),
+        pytest.param({**SETTINGS, "a": ""}, "a was not set, and is not set", id="an empty one alone"),
+        pytest.param(
             {**SETTINGS, "API server": "https://192.0.2.2:6443"}, "API server was https://192.0.2.1", id="other cluster"
         ),
     ],

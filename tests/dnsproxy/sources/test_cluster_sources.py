@@ -18,15 +18,18 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.annotations import HOSTNAME, TARGET
-from dnsproxy.sources.cluster_sources import GATEWAY, TARGETS, ClusterSources
+from dnsproxy.sources.cluster_sources import TARGETS, ClusterSources
+from dnsproxy.sources.external_dns.alias_follower import Resolve
 from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
+from dnsproxy.sources.source_followers import GATEWAY
 from tests.dnsproxy.sources.gateway.objects import gateway, listener, route
 from tests.kit.faulty_api import client_in_memory, failure
 from tests.kit.live_api import LiveApi
@@ -117,13 +120,15 @@ async def watching(
     target: str = "service:edge/relay",
     rights: Rights | None = None,
     prepare: Callable[[Registry], object] = lambda _: None,
+    limits: NameLimits | None = None,
+    resolve: Resolve | None = None,
 ) -> AsyncIterator[Watched]:
     tables: list[HostTable] = []
-    registry = Registry(targets=Targets((target,)), guards=Guards(), rights=rights)
+    registry = Registry(targets=Targets((target,)), guards=Guards(), rights=rights, limits=limits)
     prepare(registry)
     keeper = TableKeeper(registry, ttl=5, publish=tables.append, sources=ClusterSources.reports(settings, rights))
     await keeper.swap()
-    sources = ClusterSources(settings, keeper)
+    sources = ClusterSources(settings, keeper, resolve=resolve)
     async with client_in_memory(api) as client, trio.open_nursery() as nursery:
         nursery.start_soon(keeper.run)
         nursery.start_soon(sources.follow, client)
@@ -340,7 +345,7 @@ def restore(registry: Registry) -> None:
         ("HTTPRoute", "own", "service:shop/own"),
     ):
         claim = claim_of(source, name, target=target)
-        registry.touch(registry.store.restore(source, f"{claim.origin.namespace}/{name}", [claim]))
+        registry.touch(registry.shares.restore(source, f"{claim.origin.namespace}/{name}", [claim]))
 
 
 async def test_a_snapshot_is_answered_while_the_server_is_away_and_until_all_was_read(
@@ -376,7 +381,7 @@ async def test_a_service_that_an_unchanged_object_of_the_snapshot_chose_is_follo
         metadata = route("own.example.org", place="web/own").metadata
         origin = Origin("HTTPRoute", "own", "web", metadata.creation_timestamp or "")
         claim = Claim("own.example.org", Reach.NAME, origin, ingress_class="public", target="service:shop/own")
-        registry.touch(registry.store.restore("HTTPRoute", "web/own", [claim]))
+        registry.touch(registry.shares.restore("HTTPRoute", "web/own", [claim]))
 
     put_route(api, "own.example.org", **chosen("shop/own"))
     put_service(api, "shop/own", "10.96.7.8")
@@ -425,7 +430,7 @@ async def test_claims_are_not_consistent_until_what_a_snapshot_had_too_much_is_f
         for number in range(2_000):
             name = f"h{number}"
             claim = Claim(f"{name}.example.org", Reach.NAME, Origin("Ingress", name, "shop"))
-            registry.touch(registry.store.restore("Ingress", f"shop/{name}", [claim]))
+            registry.touch(registry.shares.restore("Ingress", f"shop/{name}", [claim]))
 
     api = make_api()
     for number in range(250):  # enough for the list not to be doubted

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from dnsproxy.dns.names import Reach
@@ -79,7 +80,7 @@ async def test_without_the_label_plain_names_alone_are_answered(autojump_clock: 
         assert watched.sources.services == {}
         assert not watched.sources.faults
         reasons = "\n".join(one.reason for one in watched.keeper.registry.outcomes.excluded())
-        for text in ("switchback.dev/hostname does not", "switchback.dev/target does not", "'nosuchclass'"):
+        for text in ("a hostname by annotation or alias does not", "a target of its own does not", "'nosuchclass'"):
             assert text in reasons
 
 
@@ -205,6 +206,40 @@ async def test_rights_that_rbac_hides_are_none_and_do_not_hold_up_readiness(auto
         assert watched.at("added.example.org") is None
 
 
+@pytest.mark.parametrize(
+    ("hidden", "annotations", "warned"),
+    [
+        pytest.param(True, Annotations.LABELLED, True, id="hidden"),
+        pytest.param(True, Annotations.ALL, False, id="hidden, and not needed"),
+        pytest.param(False, Annotations.LABELLED, False, id="read"),
+    ],
+)
+async def test_hidden_namespaces_are_warned_of_once_with_the_flag_that_needs_none(
+    autojump_clock: MockClock, hidden: bool, annotations: Annotations, warned: bool
+) -> None:
+    api = make_api()
+    if hidden:
+        api.faults[NAMESPACES] = failure(403, "Forbidden")
+    with capture_logs() as logs:
+        async with watching(api, rights=Rights(annotations)) as watched:
+            await watched.until_ready()
+            await trio.sleep(40)
+    found = [one for one in logs if "--annotations all" in one["event"]]
+    assert [one["log_level"] for one in found] == ["warning"] * warned
+
+
+async def test_namespaces_that_were_read_before_they_were_hidden_are_not_warned_of(autojump_clock: MockClock) -> None:
+    api = make_api()
+    label_namespace(api, "shop", "allowed")
+    with capture_logs() as logs:
+        async with watching(api) as watched:
+            await watched.until_at("added.example.org", RELAY)
+            api.faults[NAMESPACES] = failure(403, "Forbidden")
+            await watched.until(lambda: any(one.error for one in watched.sources.statuses))
+            assert watched.at("added.example.org") == RELAY
+    assert not [one for one in logs if "--annotations all" in one["event"]]
+
+
 def restore(registry: Registry) -> None:
     """A snapshot with the rights of then."""
     registry.set_services({"shop/own": OWN})
@@ -219,7 +254,7 @@ def restore(registry: Registry) -> None:
         claims = [Claim(f"{name}.example.org", Reach.NAME, Origin("Ingress", name, "shop"), **more)]
         if name == "more":
             claims.append(Claim("added.example.org", Reach.NAME, Origin("Ingress", name, "shop"), annotated=True))
-        registry.touch(registry.store.restore("Ingress", f"shop/{name}", claims))
+        registry.touch(registry.shares.restore("Ingress", f"shop/{name}", claims))
 
 
 async def test_a_restart_without_the_api_server_answers_as_before(autojump_clock: MockClock) -> None:

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from trio.testing import wait_all_tasks_blocked
 
 from dnsproxy.cli import main
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.tap.mode import TapMode
 from dnsproxy.tap.seen import Outcome
 from dnsproxy.tap_command import command as tap_command

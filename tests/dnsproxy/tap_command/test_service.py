@@ -16,7 +16,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.tap.event import TapEvent, format_dropped_json, format_event_json
 from dnsproxy.tap.filters import TapFilter
 from dnsproxy.tap_command import service

@@ -61,6 +61,7 @@ def test_a_claim_is_read_with_all_of_its_fields() -> None:
         target_from="edge",
         gateway="edge/gateway",
         accepted=False,
+        declared=("cdn.example.com",),
     )
     unset = [name for name in shown.__struct_fields__ if getattr(shown, name) == getattr(claim(), name)]
     assert unset == ["hostname", "reach", "origin"]

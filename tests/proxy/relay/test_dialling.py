@@ -52,6 +52,19 @@ def data_segments_in(stream: trio.socket.SocketType) -> int:
     return int(struct.unpack_from("I", info, 152)[0])
 
 
+@pytest.mark.parametrize(
+    ("payload", "segments"), [pytest.param(b"hello", 2, id="with data"), pytest.param(b"", 3, id="header alone")]
+)
+async def test_the_first_data_acknowledges_the_handshake(payload: bytes, segments: int) -> None:
+    async with relaying() as world:
+        with client_that_speaks_first(world, payload):
+            backend, _ = await world.accept()
+            with backend:
+                info = backend.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192)
+                # tcpi_segs_in of struct tcp_info (linux/tcp.h): SYN and data, and the ACK if the header went later.
+                assert struct.unpack_from("I", info, 140)[0] == segments
+
+
 @pytest.mark.parametrize("host", [pytest.param(V4, id="IPv4"), pytest.param(V6, id="IPv6")])
 @pytest.mark.parametrize("version", [ProxyProtocol.V1, ProxyProtocol.V2])
 async def test_the_header_has_the_source_and_the_destination(host: str, version: ProxyProtocol) -> None:

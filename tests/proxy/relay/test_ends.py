@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 
 import pytest
 import trio
@@ -42,6 +43,39 @@ async def test_a_reset_by_the_backend_follows_what_it_sent(size: int) -> None:
                 reset(backend)
             assert received.end == (pattern(size), "reset")
         await until(lambda: world.relay.core.counters.active == 0)
+
+
+@pytest.mark.parametrize("half_closed", [False, True], ids=["both directions open", "client has finished"])
+async def test_the_last_data_and_the_end_after_it_leave_in_one_segment(half_closed: bool) -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            await client.send(b"ask")
+            assert await backend.recv(10) == b"ask"
+            if half_closed:
+                client.shutdown(socket.SHUT_WR)
+                assert await backend.recv(10) == b""
+            before = segments_in(client)
+            # Without a checkpoint in between, so that the relay learns of both at once.
+            assert backend._sock.send(b"answer") == 6  # type: ignore[attr-defined]
+            backend.close()
+            assert await read_to_end(client) == (b"answer", "fin")
+            assert segments_in(client) == before + 1
+
+
+async def test_data_before_a_reset_is_not_held_back_for_an_end() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client:
+            assert backend._sock.send(b"answer") == 6  # type: ignore[attr-defined]
+            await until(lambda: acknowledged(backend))
+            reset(backend)
+            assert await read_to_end(client) == (b"answer", "reset")
+
+
+def segments_in(stream: trio.socket.SocketType) -> int:
+    """tcpi_segs_in of struct tcp_info (linux/tcp.h)."""
+    return int(struct.unpack_from("I", stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192), 140)[0])
 
 
 class Reading:

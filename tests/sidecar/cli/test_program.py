@@ -110,8 +110,15 @@ def test_a_bug_keeps_its_traceback(error: str) -> None:
     assert "Traceback" in result.stderr
 
 
-def test_ctrl_c_exits_130_without_a_traceback() -> None:
-    code = START + "async def main():\n print('up', flush=True)\n await trio.sleep_forever()\nrun_program(main)"
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param("run_program(main)", id="trio"),
+        pytest.param("run_program(main, handlers=4)", id="hosted"),
+    ],
+)
+def test_ctrl_c_exits_130_without_a_traceback(end: str) -> None:
+    code = START + f"async def main():\n print('up', flush=True)\n await trio.sleep_forever()\n{end}"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

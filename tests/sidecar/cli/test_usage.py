@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sidecar.cli.options import BadUsage, Command, EndpointType, Group, Seconds, admin_option, log_options
+from sidecar.cli.usage import GatheringOption
 from sidecar.values.errors import StartError
 
 PREFIX = {"auto_envvar_prefix": "DNSPROXY"}
@@ -28,6 +29,8 @@ def program(act: Callable[..., None] = lambda **_: None) -> click.Command:
     @click.option("--upstream", type=EndpointType(53), multiple=True)
     @click.option("--wait", type=Seconds(0.5), default=1.0)
     @click.option("--tls-only", is_flag=True)
+    @click.option("--zone", type=click.Choice(["a", "b", "c"]), multiple=True, cls=GatheringOption)
+    @click.option("--zone-class", multiple=True)
     @admin_option("127.0.0.1:8081")
     @log_options
     def serve(**values: Any) -> None:
@@ -145,6 +148,41 @@ def test_an_empty_variable_is_unset() -> None:
     names = ("DNSPROXY_TTL", "DNSPROXY_LISTEN", "DNSPROXY_ADMIN", "DNSPROXY_TLS_ONLY")
     assert run("serve", act=seen.update, environment=dict.fromkeys(names, "")).exit_code == 0
     assert (seen["ttl"], str(seen["listen"][0]), str(seen["admin"])) == (5, "127.0.0.1:1053", "127.0.0.1:8081")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "values"),
+    [
+        pytest.param([], {}, (), id="none"),
+        pytest.param([], {"ZONE": "a"}, ("a",), id="the plain one"),
+        pytest.param([], {"ZONE_MORE": "a b"}, ("a", "b"), id="another alone"),
+        pytest.param([], {"ZONE_MORE": "a", "ZONE": "b c"}, ("b", "c", "a"), id="the plain one first"),
+        pytest.param([], {"ZONE_Z": "a", "ZONE_B": "b", "ZONE_B2": "c"}, ("b", "c", "a"), id="others by their names"),
+        pytest.param([], {"ZONE": "a", "ZONE_MORE": "a"}, ("a", "a"), id="one value twice"),
+        pytest.param([], {"ZONE": "", "ZONE_B": "b", "ZONE_C": "  "}, ("b",), id="empty ones are unset"),
+        pytest.param([], {"ZONE": "", "ZONE_B": ""}, (), id="all are empty"),
+        pytest.param([], {"ZONE": "a", "ZONE_CLASS": "x"}, ("a",), id="the variable of another flag"),
+        pytest.param([], {"ZONES": "b", "ZON": "b", "OTHER_ZONE_B": "c"}, (), id="names like it"),
+        pytest.param(["--zone", "c"], {"ZONE": "a", "ZONE_B": "b"}, ("c",), id="the flag overrides all"),
+        pytest.param(["--zone=c", "--zone=a"], {"ZONE_B": "x"}, ("c", "a"), id="the flag overrides a bad value"),
+    ],
+)
+def test_variables_with_a_common_beginning_add_up(
+    arguments: list[str], environment: dict[str, str], values: tuple[str, ...]
+) -> None:
+    seen: dict[str, Any] = {}
+    named = {f"DNSPROXY_{name}": text for name, text in environment.items()}
+    result = run("serve", *arguments, act=seen.update, environment=named)
+    assert result.exit_code == 0, result.stderr
+    assert seen["zone"] == values
+
+
+def test_a_fault_names_every_variable_that_adds_values() -> None:
+    environment = {"DNSPROXY_ZONE": "a", "DNSPROXY_ZONE_B": "b x", "DNSPROXY_ZONE_C": "", "DNSPROXY_ZONE_CLASS": "y"}
+    result = run("serve", environment=environment)
+    assert result.exit_code == 2
+    expected = "--zone (from DNSPROXY_ZONE, DNSPROXY_ZONE_B): 'x' is not one of 'a', 'b', 'c'."
+    assert result.stderr == f"Error: {expected}\n"
 
 
 @pytest.mark.parametrize("way", ["flag", "variable"])

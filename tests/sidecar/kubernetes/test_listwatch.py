@@ -7,7 +7,8 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,6 +22,7 @@ from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 from sidecar.kubernetes.protocol import LineSplitter
+from sidecar.kubernetes.selector import parse_annotation_selector
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from tests.kit.faulty_api import (
     CUT,
@@ -694,3 +696,35 @@ async def test_label_selector_goes_with_lists_and_watches(autojump_clock: MockCl
         await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     assert [one.params["labelSelector"] for one in api.asked] == ["app=web"] * 2
+
+
+async def test_objects_that_the_selector_leaves_out_come_and_go(autojump_clock: MockClock) -> None:
+    def annotated(name: str, version: str, **annotations: str) -> dict[str, Any]:
+        item = thing(name, version)
+        item["metadata"]["annotations"] = annotations
+        return item
+
+    selected = replace(THINGS, annotation_selector=parse_annotation_selector("team=web"), label_selector="a=b")
+    api = FaultyApi(
+        [page(annotated("a", "1", team="web"), annotated("b", "2"))],
+        [
+            watch(
+                event("MODIFIED", annotated("b", "11", team="web")),
+                1.0,
+                event("MODIFIED", annotated("a", "12", team="api")),
+                event("ADDED", annotated("c", "13")),
+                1.0,
+                event("MODIFIED", annotated("a", "14", team="web")),
+                SILENCE,
+            )
+        ],
+    )
+    async with following(api, things=selected) as seen:
+        await seen.until(lambda: seen.syncs == 1)
+        assert (seen.names, seen.status.objects) == ({"a"}, 1)
+        await seen.until_names("a", "b")
+        await seen.until_names("b")
+        assert (seen.taken_out, seen.status.objects) == (["default/a"], 1)
+        await seen.until_names("a", "b")
+    assert {one.params.get("labelSelector") for one in api.asked} == {"a=b"}
+    assert api.watched

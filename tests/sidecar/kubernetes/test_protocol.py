@@ -20,6 +20,11 @@ class Thing(msgspec.Struct):
     metadata: ObjectMeta
 
 
+class Loose(msgspec.Struct):
+    metadata: ObjectMeta
+    spec: Any = None
+
+
 DECODER = Decoder(Thing)
 KEYS = st.sampled_from(["metadata", "items", "name", "namespace", "resourceVersion", "continue", "code", "details"])
 VALUES = st.recursive(
@@ -169,3 +174,17 @@ def test_parts_are_small(sizes: list[int], expected: list[list[int]]) -> None:
     """At most 3 pieces or 10 octets, but at least one piece."""
     parts = in_parts([b"x" * size for size in sizes], most=3, octets=10)
     assert [[len(piece) for piece in part] for part in parts] == expected
+
+
+@pytest.mark.parametrize("depth", [200, *range(950, 1_000), 5_000, 10_000])
+def test_an_object_of_any_depth_harms_no_other(depth: int) -> None:
+    """At each limit of the decoder: that of a line, of an object in it, and of its metadata."""
+    deep = b'{"metadata":{"name":"deep"},"spec":%b1%b}' % (b'{"a":' * depth, b"}" * depth)
+    plain = b'{"metadata":{"name":"plain"}}'
+    page = b'{"metadata":{},"items":[%b,%b]}' % (deep, plain)
+    lines = [b'{"type":"%b","object":%b}' % (kind, deep) for kind in (b"ADDED", b"MODIFIED", b"DELETED")]
+    for decoder in (DECODER, Decoder(Loose)):
+        assert [entry.key for entry in decode(decoder, page)] == ["deep", "plain"]
+        batch = decoder.decode_events([*lines, b'{"type":"ADDED","object":%b}' % plain])
+        assert [entry.key for entry in batch.entries] == ["deep", "deep", "deep", "plain"]
+        assert batch.error is None

@@ -88,6 +88,30 @@ def test_versions_are_compared_for_equality_only() -> None:
     assert store.apply([entry("a", "9")]).keys() == {"a"}
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("1", "01", id="a leading zero"),
+        pytest.param("1", "+1", id="a sign"),
+        pytest.param("1", "1_", id="an underscore"),
+        pytest.param("10", "1_0", id="an underscore inside"),
+        pytest.param("1", " 1", id="a blank"),
+        pytest.param("1", "\u0661", id="a digit of another script"),
+        pytest.param("1", "\u00b9", id="a superscript"),
+        pytest.param("0", "00", id="zeros"),
+        pytest.param("9" * 19, "9" * 20, id="many digits"),
+        pytest.param("1", "v1", id="a letter"),
+    ],
+)
+def test_versions_are_equal_only_if_their_texts_are(one: str, other: str) -> None:
+    """A number is stored as one, and is shown as it came."""
+    store: Store[Thing] = Store()
+    for version in (one, other, one):
+        assert store.apply([entry("a", version)]).keys() == {"a"}
+        assert store.apply([entry("a", version)]) == {}
+        assert store.version_of("a") == version
+
+
 def test_object_without_version_always_counts_as_changed() -> None:
     """Rather too often than never."""
     store: Store[Thing] = Store()

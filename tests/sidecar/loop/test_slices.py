@@ -112,3 +112,12 @@ async def test_work_that_is_cancelled_is_closed(clock: Clock, done: list[str]) -
         await in_slices(endless())
     assert scope.cancelled_caught
     assert done == ["closed"]
+
+
+async def test_slices_wait_for_what_is_more_urgent(clock: Clock, done: list[str]) -> None:
+    async def give_way() -> None:
+        await trio.lowlevel.checkpoint()
+        done.append("urgent")
+
+    await in_slices(work(clock, done, count=4, takes=SLICE), give_way=give_way)
+    assert done == ["step 0", "urgent", "step 1", "urgent", "step 2", "urgent", "step 3", "urgent"]

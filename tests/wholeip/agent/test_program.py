@@ -1,19 +1,22 @@
 """The agent as a program: its admin port, its start and its exit, with a kernel in memory."""
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
 import trio
 from structlog.testing import capture_logs
+from trio.testing import MockClock
 
 from sidecar.admin.asking import ask
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
-from tests.kit.faulty_api import client_in_memory
+from tests.kit.faulty_api import SILENCE, Answer, client_in_memory, failure
 from tests.kit.wholeip_kernel import FakeKernel
 from tests.wholeip.agent.test_reconciler import LB, POD, make_api, put_service, put_slice
 from wholeip.agent.document import Document, parse_document
@@ -148,3 +151,42 @@ async def test_a_kernel_that_is_not_ours_to_write_keeps_it_from_starting() -> No
     with pytest.RaisesGroup(pytest.RaisesExc(StartError, match="nftables: Operation not"), flatten_subgroups=True):
         async with serving(kernel):
             pytest.fail("it has started")
+
+
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+EVENT_ANSWERS = {
+    "made": Answer([b"{}"], 201),
+    "exists": failure(409, "AlreadyExists"),
+    "not allowed": failure(403, "Forbidden"),
+    "fails": failure(500, "InternalError"),
+    "never comes": Answer([SILENCE], 201),
+}
+
+
+@pytest.mark.parametrize("answer", EVENT_ANSWERS.values(), ids=EVENT_ANSWERS)
+async def test_rules_do_not_wait_for_events(answer: Answer, autojump_clock: MockClock) -> None:
+    api, kernel, stopping = make_api(), FakeKernel(), trio.Event()
+    api.faults[EVENTS] = answer
+    put_service(api)
+    settings = RunSettings(ClusterSettings(node_name="n1"), events=True)
+    async with client_in_memory(api) as client, trio.open_nursery() as nursery:
+        run = partial(serve, settings, client, kernel, stopping=stopping, end_flows=Judged().end)
+        nursery.start_soon(run)
+        while not api.asked_for(EVENTS):  # noqa: ASYNC110  # the server gives no signal; the clock jumps
+            await trio.sleep(1)
+        put_slice(api)
+        await trio.sleep(0.1)
+        assert kernel.ruleset is not None
+        assert kernel.ruleset.elements["whole_v4"] == {LB: POD}
+        stopping.set()
+
+
+async def test_without_the_flag_there_are_no_events(autojump_clock: MockClock) -> None:
+    api, stopping = make_api(), trio.Event()
+    put_service(api)
+    async with client_in_memory(api) as client, trio.open_nursery() as nursery:
+        settings = RunSettings(ClusterSettings(node_name="n1"))
+        nursery.start_soon(partial(serve, settings, client, FakeKernel(), stopping=stopping, end_flows=Judged().end))
+        await trio.sleep(50)
+        assert api.asked_for(EVENTS) == 0
+        stopping.set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -19,13 +19,15 @@ from tests.kit.live_api import LiveApi
 from tests.kit.wholeip_kernel import FakeKernel
 from tests.kit.wholeip_objects import READY, WHOLE, ip, node_manifest, port, service_manifest, slice_manifest
 from wholeip.agent.following import ClusterFollower
-from wholeip.agent.reconciler import ReconcilePace, Reconciler
+from wholeip.agent.pace import ReconcilePace
+from wholeip.agent.reconciler import Reconciler
 from wholeip.agent.status import AgentStatus
 from wholeip.agent.update import Update
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.mapping import Mapping
+from wholeip.mappings.plan import Plan
 from wholeip.mappings.reports import Reason
-from wholeip.ruleset.nft_errors import Busy, NotPermitted, Refused
+from wholeip.ruleset.nft_errors import Busy, NoAnswer, NotPermitted, Refused
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 LB, POD, POD2 = "192.0.2.1", "10.0.0.1", "10.0.0.2"
@@ -362,6 +364,28 @@ async def test_each_report_is_told_once_while_it_holds(autojump_clock: MockClock
     assert logged == ["default/vm", "default/other", "default/vm"]
 
 
+async def test_who_waits_for_reports_hears_of_those_that_may_differ(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    heard: list[tuple[object, list[str]]] = []
+
+    def hear(services: Iterable[str] | None, plan: Plan) -> None:
+        heard.append((services, [str(one.reason) for one in plan.reports]))
+
+    put_service(api)
+    put_slice(api)
+    async with node.running(api, on_reports=hear):
+        await trio.sleep(1)
+        put_service(api, "later", "192.0.2.2")
+        await trio.sleep(1)
+        assert heard == [(None, []), ({"default/later"}, ["no-endpoint"])]
+        node.kernel.failures = [Busy("no")]
+        put_slice(api, "later", POD2)
+        await trio.sleep(0.1)
+        assert len(heard) == 2, "the kernel does not have the plan"
+        await trio.sleep(10)
+        assert heard[-1] == (None, [])
+
+
 async def test_what_is_to_be_set_on_the_node_is_told(autojump_clock: MockClock) -> None:
     node = Node(advice=["set net.ipv4.ip_forward=1"])
     with capture_logs() as logs:
@@ -429,3 +453,332 @@ async def test_the_node_is_looked_at_for_the_families_of_its_mappings(autojump_c
         await node.until(lambda: asked[-1] == [4, 6])
         api.remove(SLICE_GROUP, "endpointslices", "default/vm-ipv4")
         await node.until(lambda: asked[-1] == [6])
+
+
+def without(ruleset: Ruleset, name: str, *keys: str) -> Ruleset:
+    elements = {key: value for key, value in ruleset.elements[name].items() if key not in keys}
+    return replace(ruleset, elements={**ruleset.elements, name: elements})
+
+
+def having(ruleset: Ruleset, name: str, **elements: str) -> Ruleset:
+    named = {key.lstrip("_").replace("_", "."): value for key, value in elements.items()}
+    return replace(ruleset, elements={**ruleset.elements, name: {**ruleset.elements[name], **named}})
+
+
+FOREIGN: dict[str, Callable[[Ruleset], Ruleset | None]] = {
+    "element added": lambda ours: having(ours, "whole_v4", _198_51_100_9="10.0.0.9"),
+    "element deleted": lambda ours: without(ours, "whole_v4", "192.0.2.3"),
+    "value changed": lambda ours: having(ours, "whole_v4", _192_0_2_3="10.0.0.99"),
+    "set flushed": lambda ours: without(ours, "here_v4", *ours.elements["here_v4"]),
+    "rule added": lambda ours: replace(ours, static=ours.static | {"rule"}),
+    "asleep": lambda ours: replace(ours, static=ours.static | {"unknown"}),
+    "table deleted": lambda _: None,
+    "all flushed": lambda _: make_ruleset([]),
+}
+
+
+@pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
+async def test_a_foreign_change_is_repaired_while_changes_go_on(
+    autojump_clock: MockClock, foreign: Callable[[Ruleset], Ruleset | None]
+) -> None:
+    api, node = make_api(), Node()
+    put_many(api, 8)
+    with capture_logs():
+        async with node.running(api):
+            await node.until(lambda: len(node.whole or {}) == 8)
+            await node.until_ready()
+            assert node.kernel.ruleset is not None
+            node.kernel.change(foreign(node.kernel.ruleset))
+            for turn in range(20):
+                put_slice(api, "vm7", f"10.0.0.{200 + turn}")
+                await trio.sleep(0.02)
+            await node.until(lambda: node.status.repaired == 1)
+            await node.until(lambda: (node.whole or {}).get("192.0.2.8") == "10.0.0.219")
+            await trio.sleep(5)
+    assert node.kernel.ruleset == make_ruleset(node.status.plan.mappings, cluster=node.state.networks)
+    assert node.status.repaired == 1
+    assert node.status.attempts["failed"] == 0
+
+
+async def test_a_change_in_the_middle_of_a_comparison_is_applied_and_not_undone(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_many(api, 3)
+    async with node.running(api, pace=ReconcilePace(resync=10)):
+        await node.until(lambda: len(node.whole or {}) == 3)
+        await node.until_ready()
+
+        async def change() -> None:
+            node.kernel.meanwhile = None
+            put_slice(api, "vm1", "10.0.0.77")
+            with trio.fail_after(5):
+                await node.until(lambda: (node.whole or {}).get("192.0.2.2") == "10.0.0.77")
+            applied.append(len(node.kernel.applied))
+
+        applied: list[int] = []
+        node.kernel.meanwhile = change
+        await trio.sleep(35)
+    assert applied == [len(node.kernel.applied)]
+    assert (node.whole or {})["192.0.2.2"] == "10.0.0.77"
+    assert node.status.repaired == 0
+
+
+async def test_what_was_written_meanwhile_is_left_alone_and_the_rest_repaired(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_many(api, 3)
+    with capture_logs():
+        async with node.running(api):
+            await node.until(lambda: len(node.whole or {}) == 3)
+            await node.until_ready()
+
+            async def change() -> None:
+                node.kernel.meanwhile = None
+                put_slice(api, "vm1", "10.0.0.77")
+                await node.until(lambda: (node.whole or {}).get("192.0.2.2") == "10.0.0.77")
+
+            node.kernel.meanwhile = change
+            assert node.kernel.ruleset is not None
+            node.kernel.change(having(node.kernel.ruleset, "whole_v4", _192_0_2_1="10.9.9.9", _192_0_2_2="10.9.9.9"))
+            await node.until(lambda: node.status.repaired == 1)
+    assert node.whole == {"192.0.2.1": "10.0.0.1", "192.0.2.2": "10.0.0.77", "192.0.2.3": "10.0.0.3"}
+    assert node.status.attempts["failed"] == 0
+    assert node.kernel.applied[-1].adds == {"whole_v4": {"192.0.2.1": "10.0.0.1"}}
+
+
+async def test_a_large_repair_is_small_transactions_between_which_changes_are_applied(
+    autojump_clock: MockClock,
+) -> None:
+    api, node = make_api(), Node()
+    heard: list[Update] = []
+    put_many(api, 240)
+    with capture_logs():
+        async with node.running(api, on_applied=heard.append):
+            await node.until(lambda: len(node.whole or {}) == 240)
+            await node.until_ready()
+            before, told = len(node.kernel.applied), len(heard)
+            damaged = make_ruleset([])
+            put_slice(api, "new", "10.0.0.250")
+            node.kernel.seconds = 0.01
+            node.kernel.change(damaged)
+            await node.until(lambda: len(node.kernel.applied) > before)
+            put_service(api, "new", "198.18.0.1")
+            await node.until(lambda: node.status.repaired == 1)
+    transactions = node.kernel.applied[before:]
+    sizes = [sum(map(len, (*one.deletes.values(), *one.adds.values()))) for one in transactions]
+    assert all(one.whole is None for one in transactions)
+    assert max(sizes) <= 250
+    assert len(sizes) > 4
+    (added,) = [place for place, one in enumerate(transactions) if "198.18.0.1" in one.adds.get("whole_v4", {})]
+    assert added < len(transactions) - 1, "the change did not wait for the whole repair"
+    assert node.kernel.ruleset == make_ruleset(node.status.plan.mappings, cluster=node.state.networks)
+    (repair,) = [one for one in heard[told:] if one.services is None]
+    assert repair.before == damaged
+    assert repair.gap
+
+
+async def test_a_comparison_reads_nothing_if_the_generation_is_that_of_two_clean_comparisons(
+    autojump_clock: MockClock,
+) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api)
+    async with node.running(api, pace=ReconcilePace(resync=5)):
+        await node.until_whole(**{"192_0_2_1": POD})
+        await trio.sleep(17)
+        reads = node.kernel.reads
+        await trio.sleep(7)
+        assert node.kernel.reads == reads
+        put_slice(api, "vm", POD2)
+        await trio.sleep(17)
+        assert node.kernel.reads == reads + 2, "our own change makes the next ones read"
+        node.kernel.ruleset = None
+        await node.until(lambda: node.status.repaired == 1)
+
+
+async def test_a_change_during_a_comparison_does_not_count_as_clean(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api)
+    with capture_logs():
+        async with node.running(api, pace=ReconcilePace(resync=10)):
+            await node.until_whole(**{"192_0_2_1": POD})
+
+            async def tamper() -> None:
+                await trio.lowlevel.checkpoint()
+                node.kernel.meanwhile = None
+                node.kernel.ruleset = table()
+
+            node.kernel.meanwhile = tamper
+            await node.until(lambda: node.kernel.meanwhile is None)
+            await node.until(lambda: node.status.repaired == 1)
+    assert node.whole == {"192.0.2.1": POD}
+
+
+async def test_a_kernel_without_generations_is_read_each_time(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node(FakeKernel(tells_generation=False))
+    async with node.running(api, pace=ReconcilePace(resync=10)):
+        await node.until_ready()
+        reads = node.kernel.reads
+        await trio.sleep(55)
+        assert node.kernel.reads == reads + 5
+
+
+async def test_what_a_dump_lacks_only_once_is_not_repaired(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_many(api, 3)
+    async with node.running(api):
+        await node.until(lambda: len(node.whole or {}) == 3)
+        await node.until_ready()
+        whole, applied = node.kernel.ruleset, len(node.kernel.applied)
+        assert whole is not None
+
+        async def resized() -> None:
+            await trio.lowlevel.checkpoint()
+            node.kernel.meanwhile, node.kernel.ruleset = None, whole
+
+        node.kernel.meanwhile = resized
+        reads = node.kernel.reads
+        node.kernel.change(without(whole, "whole_v4", "192.0.2.2"))
+        await trio.sleep(5)
+        assert node.kernel.reads == reads + 2
+    assert len(node.kernel.applied) == applied
+    assert node.status.repaired == 0
+
+
+async def test_a_foreign_element_that_a_dump_lacks_once_is_repaired(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_many(api, 3)
+    with capture_logs():
+        async with node.running(api, pace=ReconcilePace(resync=10)):
+            await node.until(lambda: len(node.whole or {}) == 3)
+            await node.until_ready()
+            assert node.kernel.ruleset is not None
+            node.kernel.dumped = [node.kernel.ruleset]
+            node.kernel.change(having(node.kernel.ruleset, "whole_v4", _198_51_100_9="10.0.0.9"))
+            with trio.fail_after(25):
+                await node.until(lambda: node.status.repaired == 1)
+    assert "198.51.100.9" not in (node.whole or {})
+
+
+async def test_a_change_that_is_undone_before_the_comparison_looks_is_repaired(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_many(api, 3)
+    with capture_logs():
+        async with node.running(api, pace=ReconcilePace(resync=10)):
+            await node.until(lambda: len(node.whole or {}) == 3)
+            await node.until_ready()
+            before = node.kernel.ruleset
+            read_generation = node.kernel.read_generation
+
+            async def late() -> int | None:
+                node.kernel.read_generation = read_generation  # type: ignore[method-assign]
+                put_slice(api, "vm1", "10.0.0.77")
+                await node.until(lambda: (node.whole or {}).get("192.0.2.2") == "10.0.0.77")
+                node.kernel.change(before)
+                return await read_generation()
+
+            node.kernel.read_generation = late  # type: ignore[method-assign]
+            with trio.fail_after(45):
+                await node.until(lambda: node.status.repaired == 1)
+    assert (node.whole or {})["192.0.2.2"] == "10.0.0.77"
+
+
+@pytest.mark.parametrize("failing", ["read", "repair"])
+async def test_a_comparison_that_fails_is_made_up_for(autojump_clock: MockClock, failing: str) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api)
+    with capture_logs() as logs:
+        async with node.running(api):
+            await node.until_whole(**{"192_0_2_1": POD})
+            await node.until_ready()
+
+            looks = 0
+
+            async def fail() -> None:
+                nonlocal looks
+                await trio.lowlevel.checkpoint()
+                looks += 1
+                if looks == 2:  # the second look confirms what the first one found
+                    node.kernel.meanwhile = None
+                    node.kernel.failures = [Busy("busy")] * 3
+
+            if failing == "read":
+                node.kernel.failures = [Busy("busy")] * 3
+            else:
+                node.kernel.meanwhile = fail
+            node.kernel.change(table())
+            await node.until(lambda: node.status.attempts["failed"] == 3)
+            assert not node.status.in_step
+            await node.until_whole(**{"192_0_2_1": POD})
+            await node.until_ready()
+    events = [entry["event"] for entry in logs]
+    assert events.count("the kernel refuses the rules; its table stays") == 1
+
+
+async def test_a_table_that_takes_too_long_to_read_is_replaced(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api)
+    with capture_logs():
+        async with node.running(api):
+            await node.until_whole(**{"192_0_2_1": POD})
+            await node.until_ready()
+            node.kernel.failures = [NoAnswer("nft did not exit within 30 s")] * 2
+            node.kernel.change(table())
+            await node.until_whole(**{"192_0_2_1": POD})
+            await node.until_ready()
+    assert node.kernel.failures == []
+    assert node.kernel.applied[-1].whole is not None
+    assert node.status.attempts["failed"] == 1
+
+
+async def test_a_change_that_meets_a_foreign_one_before_the_comparison_does_is_no_failure(
+    autojump_clock: MockClock,
+) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api)
+    with capture_logs():
+        async with node.running(api):
+            await node.until_whole(**{"192_0_2_1": POD})
+            await node.until_ready()
+
+            async def change() -> None:
+                node.kernel.meanwhile = None
+                put_slice(api, "vm", POD2)
+                await node.until_whole(**{"192_0_2_1": POD2})
+
+            node.kernel.meanwhile = change
+            node.kernel.change(None)
+            await node.until(lambda: node.kernel.meanwhile is None)
+            await trio.sleep(5)
+    assert node.whole == {"192.0.2.1": POD2}
+    assert node.status.attempts["failed"] == 0
+    assert node.status.repaired == 1
+
+
+@pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
+async def test_what_is_found_while_a_change_is_written_is_repaired_too(
+    autojump_clock: MockClock, foreign: Callable[[Ruleset], Ruleset | None]
+) -> None:
+    api, node = make_api(), Node()
+    put_many(api, 8)
+    with capture_logs():
+        async with node.running(api):
+            await node.until(lambda: len(node.whole or {}) == 8)
+            await node.until_ready()
+            node.kernel.seconds = 1
+
+            async def change() -> None:
+                node.kernel.meanwhile = None
+                put_slice(api, "vm7", "10.0.0.200")
+                await trio.sleep(0.5)
+
+            node.kernel.meanwhile = change
+            assert node.kernel.ruleset is not None
+            node.kernel.change(foreign(node.kernel.ruleset))
+            await trio.sleep(10)
+    assert node.status.repaired == 1
+    assert node.status.attempts["failed"] == 0
+    assert (node.whole or {})["192.0.2.8"] == "10.0.0.200"
+    assert node.kernel.ruleset == make_ruleset(node.status.plan.mappings, cluster=node.state.networks)

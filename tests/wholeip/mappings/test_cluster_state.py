@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ from tests.kit.wholeip_objects import (
     pod,
     port,
     service,
+    service_manifest,
     service_range,
 )
 from wholeip.mappings.addresses import parse_network
@@ -53,6 +55,24 @@ MAPPING = Mapping("default/vm", ip(LB), ip(POD), None, icmp=True, egress=True)
 def test_a_service_and_its_slice_are_a_mapping() -> None:
     assert with_vm().plan().mappings == (MAPPING,)
     assert len(with_vm()) == 1
+
+
+def test_a_service_that_was_deleted_and_created_again_is_planned_again() -> None:
+    state = ClusterState()
+    for uid in ("1", "2"):
+        manifest = service_manifest("vm", LB, annotations=WHOLE)
+        manifest["metadata"]["uid"] = uid
+        state.change_services({"default/vm": msgspec.convert(manifest, Service)})
+        assert state.take_touched() == {"default/vm"}
+        assert state.plan().part("default/vm").uid == uid
+
+
+def test_the_nodes_are_known_by_name() -> None:
+    state = ClusterState(node="n1")
+    state.change_nodes({"n1": node("n1", "198.51.100.1"), "n2": node("n2")})
+    assert state.nodes == {"n1", "n2"}
+    state.change_nodes({"n2": None})
+    assert state.nodes == {"n1"}
 
 
 def test_a_service_that_goes_takes_its_mapping_along() -> None:

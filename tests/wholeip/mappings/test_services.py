@@ -142,6 +142,13 @@ def test_an_object_that_cannot_be_read_is_reported_and_asks_for_nothing() -> Non
     assert [one.reason for one in found.reports] == [Reason.UNREADABLE]
 
 
+def test_a_service_that_was_created_again_has_another_uid() -> None:
+    manifest = service_manifest("vm", LB)
+    assert read_service(msgspec.convert(manifest, Service)).uid == ""
+    manifest["metadata"]["uid"] = "6f1c7d2e"
+    assert read_service(msgspec.convert(manifest, Service)).uid == "6f1c7d2e"
+
+
 def test_the_older_service_goes_first_and_one_without_a_date_last() -> None:
     services = [
         read_service(service(name, LB, created=created))

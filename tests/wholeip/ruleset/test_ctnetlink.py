@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wholeip.ruleset.test_ended_flows import ADDRESS, incoming, outgoing
-from wholeip.ruleset.ctnetlink import DONE, ERROR, Flow, format_dump, format_end, parse_answer, parse_flows
+from wholeip.ruleset.ctnetlink import Flow, format_dump, format_end, parse_flows
+from wholeip.ruleset.netlink import DONE, ERROR, parse_answer
 
 
 def attribute(kind: int, value: bytes) -> bytes:

@@ -12,6 +12,7 @@ from wholeip.mappings.networks import NetworkSet
 from wholeip.ruleset.ctnetlink import Flow
 from wholeip.ruleset.ended_flows import NO_EGRESS, NewEgress, is_ended, is_older, relevant_addresses
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
+from wholeip.ruleset.steps import at_once
 
 CLIENT, ADDRESS, SECOND, POD, OTHER_POD = "198.51.100.9", "192.0.2.1", "192.0.2.2", "10.0.0.1", "10.0.0.2"
 NEIGHBOUR = "10.0.0.77"
@@ -102,8 +103,8 @@ def test_a_flow_ends_where_it_is_ours_and_wrong(
 def test_addresses_of_before_and_after_are_looked_at() -> None:
     before, after = make_ruleset([mapping()]), make_ruleset([mapping("2001:db8::1", "fd00::1")])
     packed = {ip_address(text).packed for text in (ADDRESS, "2001:db8::1")}
-    assert relevant_addresses(before, after) == packed
-    assert relevant_addresses(None, make_ruleset([])) == frozenset()
+    assert at_once(relevant_addresses(before, after)) == packed
+    assert at_once(relevant_addresses(None, make_ruleset([]))) == frozenset()
 
 
 def test_a_table_of_another_version_has_no_flows_of_ours() -> None:

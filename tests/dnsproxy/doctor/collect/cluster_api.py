@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import httpx2
 import trio
 
 from dnsproxy.cluster_dns.found import ServiceRef
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.collect.collecting import Places, read_cluster
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.paths import find_paths
@@ -68,9 +69,11 @@ class Api:
     def client(self) -> ApiClient:
         return ApiClient(cluster_at("http://api.example.org"), transport=httpx2.MockTransport(self.answer))
 
-    async def read(self, hostname: str = "", *, progress: Callable[[str], None] = lambda _: None) -> Facts:
+    async def read(
+        self, hostname: str = "", *, sources: tuple[str, ...] = (), progress: Callable[[str], None] = lambda _: None
+    ) -> Facts:
         async with self.client() as client:
-            facts, paths = await read_cluster(client, hostname, PLACES, progress)
+            facts, paths = await read_cluster(client, hostname, replace(PLACES, sources=sources), progress)
         assert paths == find_paths(facts)
         return facts
 

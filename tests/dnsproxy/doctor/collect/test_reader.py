@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import httpx2
 import pytest
 from trio.testing import MockClock
 
 from dnsproxy.doctor.collect.reader import MOST_AT_ONCE, Reader
-from dnsproxy.doctor.collect.side_by_side import read_each
 from dnsproxy.doctor.facts.model import ReadFailure
 from sidecar.kubernetes.structs.network import Service
 from sidecar.kubernetes.structs.workload import ConfigMap
+from sidecar.loop.side_by_side import read_each
 from sidecar.values.errors import StartError
 from tests.dnsproxy.doctor.collect.cluster_api import MAPS, Api
+from tests.kit.manifest_api import respond
 
 SERVICES = "/api/v1/services"
 NEVER = 1000.0
@@ -95,3 +97,53 @@ async def test_a_config_map_that_is_absent_is_no_failure(code: int, expected: in
         reader = Reader(client)
         assert await reader.config_map("kube-system", "a") is None
     assert len(reader.failures) == expected
+
+
+async def test_a_list_that_takes_too_long_as_a_whole_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
+) -> None:
+    monkeypatch.setattr("dnsproxy.doctor.collect.reader.LIST_SECONDS", 20.0)
+    rows = [{"metadata": {"name": f"s{number}", "annotations": {"a": "x" * 100_000}}} for number in range(600)]
+    api = Api({SERVICES: rows}, delay=lambda _: 14.0)
+    async with api.client() as client:
+        reader = Reader(client)
+        assert await reader.list(SERVICES, Service, "list services") is None
+    assert autojump_clock.current_time() == pytest.approx(20)
+    assert reader.failures == (ReadFailure("list services", f"GET {SERVICES}: no whole list within 20 s"),)
+
+
+async def test_the_progress_counts_the_objects_of_a_long_list() -> None:
+    rows = [{"metadata": {"name": f"s{number}", "annotations": {"a": "x" * 10_000}}} for number in range(900)]
+    shown: list[str] = []
+    api = Api({SERVICES: rows})
+    async with api.client() as client:
+        assert len(await Reader(client, shown.append).list(SERVICES, Service, "list services") or ()) == 900
+    assert "reading: list services: 500 (0 of 1)" in shown
+    assert shown.index("reading: list services (0 of 1)") < shown.index("reading: list services: 500 (0 of 1)")
+
+
+class Expiring(Api):
+    """An API server that answers each second page with 410 a few times."""
+
+    expired = 0
+    times = 1
+
+    def decide(self, request: httpx2.Request) -> httpx2.Response:
+        if "continue" in request.url.params and self.expired < self.times:
+            self.expired += 1
+            return respond(410, b'{"kind": "Status", "code": 410, "reason": "Expired"}')
+        return super().decide(request)
+
+
+@pytest.mark.parametrize(("times", "complete"), [(1, True), (2, True), (3, False)])
+async def test_a_list_that_expires_in_the_middle_is_read_again(times: int, complete: bool) -> None:
+    api = Expiring({SERVICES: [{"metadata": {"name": f"s{number}"}} for number in range(1200)]})
+    api.times = times
+    async with api.client() as client:
+        reader = Reader(client)
+        found = await reader.list(SERVICES, Service, "list services")
+    assert (found is not None, [one.what for one in reader.failures]) == (
+        complete,
+        [] if complete else ["list services"],
+    )
+    assert len(found or ()) == (1200 if complete else 0)

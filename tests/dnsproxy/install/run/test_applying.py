@@ -19,7 +19,7 @@ import trio.testing
 
 from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.method_choice import Method
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run import applying

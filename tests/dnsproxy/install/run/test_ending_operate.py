@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.install.run.ending_operate import delete_objects_of_operate, end_operate
 from dnsproxy.operate.decide.facts import ListenPort, Route
 from dnsproxy.operate.decide.route_manifest import manifest_of

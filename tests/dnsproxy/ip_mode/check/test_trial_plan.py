@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.facts.model import BalancerAddress, Port
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
 from dnsproxy.doctor.judge.ip_mode_judgement import IpModeJudgement

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.ip_mode.watch.observed import Observed
 from dnsproxy.ip_mode.watch.plan import Standing, WatchState
 from dnsproxy.ip_mode.watch.watch_status import IpModeCollector, ServiceStatus, format_page, why_not_ready

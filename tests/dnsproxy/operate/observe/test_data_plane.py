@@ -11,7 +11,7 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.collect.reader import REQUEST_SECONDS
 from dnsproxy.doctor.judge.short_circuit import Answer
 from dnsproxy.operate.observe import data_plane

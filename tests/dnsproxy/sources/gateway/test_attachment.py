@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from dnsproxy.sources.annotations import IGNORE, TARGET
-from dnsproxy.sources.gateway.attachment import NotAttached, Parent, attach, find_parent
+from dnsproxy.sources.gateway.attachment import Parent, attach, find_parent
 from dnsproxy.sources.gateway.facts import RouteFacts, read_facts
 from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, LISTENER_SET, TLS_ROUTE, X_LISTENER_SET, Ref
 from dnsproxy.sources.gateway.object_graph import ObjectGraph
+from dnsproxy.sources.refusals import Refusal
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,
@@ -42,9 +43,9 @@ def parent_of(*objects: Any, ref: Ref = EXTRA, labels: Mapping[str, str] | None 
     return parent
 
 
-def refusal_of(*objects: Any, ref: Ref = EXTRA, classes: tuple[str, ...] = (), **more: Any) -> NotAttached:
+def refusal_of(*objects: Any, ref: Ref = EXTRA, classes: tuple[str, ...] = (), **more: Any) -> Refusal:
     refusal = find_parent(ref, state_of(*objects, **more), classes=frozenset(classes))
-    assert isinstance(refusal, NotAttached)
+    assert isinstance(refusal, Refusal)
     return refusal
 
 
@@ -175,7 +176,7 @@ def attached(ref: dict[str, Any], *, kind: str = HTTP_ROUTE, place: str = "web/a
     facts = read_facts(kind, route(place=place, parents=[TO_GATEWAY | ref]))
     assert isinstance(facts, RouteFacts)
     found = attach(facts.origin, facts.parents[0], DOORS, labels=labels)
-    return found if isinstance(found, NotAttached) else [one.name for one in found]
+    return found if isinstance(found, Refusal) else [one.name for one in found]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def test_a_route_gets_to_the_listeners_that_take_it(ref: Any, more: Any, expecte
 )
 def test_a_route_that_no_listener_accepts_has_a_reason(ref: Any, more: Any, reason: str) -> None:
     refusal = attached(ref, **more)
-    assert isinstance(refusal, NotAttached)
+    assert isinstance(refusal, Refusal)
     assert reason in refusal.reason
     assert not refusal.deliberate
 

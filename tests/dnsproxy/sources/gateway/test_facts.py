@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -13,7 +13,6 @@ from dnsproxy.sources.gateway.facts import (
     ListenerSetFacts,
     ParentRef,
     RouteFacts,
-    UnreadableFacts,
     parents_of,
     read_facts,
 )
@@ -27,6 +26,7 @@ from dnsproxy.sources.gateway.kinds import (
     X_LISTENER_SET,
     Ref,
 )
+from dnsproxy.sources.unreadable import UnreadableFacts
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,
@@ -186,6 +186,10 @@ def test_parent_of_a_listener_set_is_a_gateway(parent: Any, expected: Ref | None
     assert list(parents_of(facts)) == ([expected] if expected else [])
 
 
+REFUSED: Final = {"type": "Accepted", "status": "False", "reason": "ListenersNotValid"}
+PROGRAMMED: Final = {"type": "Programmed", "status": "True"}
+
+
 @pytest.mark.parametrize(
     ("status", "accepted"),
     [
@@ -205,6 +209,14 @@ def test_parent_of_a_listener_set_is_a_gateway(parent: Any, expected: Ref | None
         pytest.param({"conditions": [{"type": "Scheduled", "status": "True"}]}, True, id="as in v1alpha2"),
         pytest.param({"conditions": [None, {"type": "Programmed", "status": "True"}]}, True, id="programmed"),
         pytest.param({"addresses": [{"value": "192.0.2.1"}]}, True, id="an address"),
+        pytest.param({"listeners": None}, False, id="no listeners"),
+        pytest.param({"listeners": [None, {}, {"conditions": None}]}, False, id="listeners without conditions"),
+        pytest.param({"listeners": [{"conditions": [REFUSED]}]}, False, id="every listener refused"),
+        pytest.param(
+            {"conditions": [REFUSED], "listeners": [{"conditions": [REFUSED]}, {"conditions": [None, PROGRAMMED]}]},
+            True,
+            id="refused because of one listener, as by Traefik",
+        ),
     ],
 )
 def test_only_the_word_of_a_controller_makes_a_gateway_accepted(status: Any, accepted: bool) -> None:

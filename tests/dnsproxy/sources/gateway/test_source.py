@@ -43,7 +43,7 @@ class Fed:
         if kind:
             self.source.change(kind, {place: one})
         else:
-            self.source.change_namespaces({place: one})
+            self.source.change("Namespace", {place: one})
 
     def settle(self, slice_size: int = 1000) -> set[str]:
         touched: set[str] = set()

@@ -50,6 +50,16 @@ def test_an_event_that_is_sent_twice_has_one_name_and_others_have_others() -> No
     assert len({name(), *others}) == 4
 
 
+def test_instances_that_report_the_same_may_give_it_one_name() -> None:
+    bodies = [
+        json.loads(
+            make_event(REPORTER, ABOUT, UNDONE, "", suppressed=0, time=TIME, instance=one, name="example-keeper-1")
+        )
+        for one in ("pod-1", "pod-2")
+    ]
+    assert [one["metadata"] for one in bodies] == [{"name": "example-keeper-1", "namespace": "kube-system"}] * 2
+
+
 @given(st.text(max_size=2000), st.text(max_size=300))
 def test_whatever_the_text_the_api_server_takes_its_length(note: str, instance: str) -> None:
     body = json.loads(make_event(REPORTER, ABOUT, UNDONE, note, suppressed=0, time=TIME, instance=instance))

@@ -1,0 +1,115 @@
+"""Reads sources: the hostnames of the kinds that `dnsproxy serve --source` follows beside Ingresses and Gateways.
+
+The law: as in read_hosts. The names of the sources are those of the running dnsproxy's settings and those that the user
+gave; which of their objects it leaves out (--namespace, --class-of) does not matter for where a host is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from dnsproxy.dns.addresses import is_address
+from dnsproxy.doctor.collect.read_kinds import Objects, read_kinds, read_objects, settle
+from dnsproxy.doctor.collect.reader import Reader
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.targets import OWN
+from dnsproxy.sources.described.classes import DescribedObject
+from dnsproxy.sources.described.field_path import parse_path, values_at
+from dnsproxy.sources.external_dns.dns_endpoint import SOURCE as DNS_ENDPOINTS
+from dnsproxy.sources.names import GATEWAY, INGRESS, SERVICE, parse_source_class, parse_source_name
+from dnsproxy.sources.service_source import SERVICES, ServiceSource
+from dnsproxy.sources.settings import SourceOptions
+from dnsproxy.sources.source_plans import plan_other
+from dnsproxy.sources.watched_kinds import WatchedKind
+from sidecar.kubernetes.objects import Collection
+from sidecar.loop.side_by_side import read_each, side_by_side
+
+VARIABLE: Final = "DNSPROXY_SOURCE"
+_CLASSES: Final = "DNSPROXY_CLASS_OF"
+_ALWAYS_READ: Final = frozenset([INGRESS, GATEWAY])
+_BY_CLASS: Final = "istio"
+"""The source whose objects for egress count only if their class is named."""
+_TLS: Final = (parse_path("tls"), parse_path("virtualhost.tls"))
+"""In a spec: of IngressRoutes and Routes, and of HTTPProxies."""
+
+
+def followed_sources(settings: Mapping[str, str], named: Iterable[str] = ()) -> tuple[SourceOptions, ...]:
+    """The sources of a dnsproxy with these settings, and those that a user named, without those that are always read.
+
+    A value that no source has is left out: another version of dnsproxy may know it.
+    """
+    values = (value for key, value in settings.items() if key == VARIABLE or key.startswith(f"{VARIABLE}_"))
+    names = dict.fromkeys([*named, *(name for value in values for name in value.split())])
+    classes = frozenset(_classes(settings.get(_CLASSES, "").split()))
+    found = sorted(name for name in names if name not in _ALWAYS_READ and _is_source(name))
+    return tuple(SourceOptions(name, classes if name == _BY_CLASS else frozenset()) for name in found)
+
+
+def _classes(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        try:
+            source, name = parse_source_class(text)
+        except ValueError:
+            continue
+        if source == _BY_CLASS:
+            yield name
+
+
+def _is_source(name: str) -> bool:
+    try:
+        return bool(parse_source_name(name))
+    except ValueError:
+        return False
+
+
+async def read_sources(reader: Reader, store: ClaimStore, sources: Iterable[SourceOptions]) -> dict[str, Objects]:
+    """Adds the claims of sources to a store. Returns their objects, by kind."""
+    found = await read_each(lambda options: _read_source(reader, store, options), sources)
+    return {kind: objects for one in found for kind, objects in one.items()}
+
+
+async def _read_source(reader: Reader, store: ClaimStore, options: SourceOptions) -> dict[str, Objects]:
+    if options.name == SERVICE:
+        services = await read_objects(reader, SERVICES)
+        ServiceSource(store).change(services)
+        return {}
+    plan = plan_other(store, options, most=None)
+    async with side_by_side() as start:
+        kinds = start(read_kinds, reader, plan.kinds, _name)
+        beside = start(_read_beside, reader, plan.beside)
+    # Before the objects: those that name no class are for one of these.
+    for kind, objects in (*beside.value.items(), *kinds.value.items()):
+        plan.source.change(kind, objects)
+    settle(plan.source)
+    return kinds.value
+
+
+def tls_claims(store: ClaimStore, objects: Mapping[str, Objects]) -> frozenset[tuple[str, str]]:
+    """Origin and hostname of the claims of objects with TLS, by kind; Istio's and those of DNS records do not say."""
+    return frozenset(
+        (str(claim.origin), claim.hostname)
+        for kind, of_kind in objects.items()
+        for key, one in of_kind.items()
+        if isinstance(one, DescribedObject) and any(True for path in _TLS for _ in values_at(one.spec, path))
+        for claim in store.claims_at(kind, key)
+    )
+
+
+def points_of(claim: Claim) -> tuple[str, ...]:
+    """Where clients outside connect, as far as an object says it: its load balancer, or its own record."""
+    if claim.status or claim.origin.kind != DNS_ENDPOINTS:
+        return claim.status
+    texts = () if claim.target in (None, OWN) else (claim.target or "").split(",")
+    return tuple(text for text in texts if is_address(text)) or claim.declared
+
+
+def _name(kind: WatchedKind) -> str:
+    return f"list {kind.resource}.{kind.group}" if kind.group else f"list {kind.resource}"
+
+
+async def _read_beside(reader: Reader, collections: Iterable[Collection[Any]]) -> dict[str, Objects]:
+    collections = tuple(collections)
+    found = await read_each(lambda one: read_objects(reader, one), collections)
+    return {one.kind: objects for one, objects in zip(collections, found, strict=True)}

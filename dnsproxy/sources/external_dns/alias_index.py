@@ -1,0 +1,109 @@
+"""The index of aliases: which objects each name affects, and which names have to be looked up.
+
+The law: pure; an entry exists exactly as long as the object that caused it. A change costs what it touches.
+Tested in test_dns_endpoint_source.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from dnsproxy.hostnames.wildcards import wider
+
+K = TypeVar("K")
+T = TypeVar("T")
+V = TypeVar("V")
+
+_Age = tuple[str, str]
+"""The creation and key of an object."""
+
+
+class AliasIndex:
+    """By object, `NAMESPACE/NAME`."""
+
+    def __init__(self) -> None:
+        self._aliases: dict[tuple[str, str], dict[_Age, str]] = {}
+        """By namespace and hostname."""
+        self._own: dict[str, tuple[str, Mapping[str, str]]] = {}
+        """By object: its creation and its aliases."""
+        self._watchers: dict[str, dict[str, None]] = {}
+        """The objects that each name affects, and each wildcard above it."""
+        self._watched: dict[str, frozenset[str]] = {}
+        self._seekers: dict[str, dict[str, None]] = {}
+        """The objects that need a name looked up."""
+        self._sought: dict[str, frozenset[str]] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no trace of any object is left."""
+        indices = (self._aliases, self._own, self._watchers, self._watched, self._seekers, self._sought)
+        return not any(indices)
+
+    def put(self, key: str, created: str, aliases: Mapping[str, str]) -> set[str]:
+        """Set what the names of an object stand for. Returns the names of which that has changed."""
+        namespace = key.partition("/")[0]
+        before, old = self._own.pop(key, ("", {}))
+        for name in old:
+            _discard(self._aliases, (namespace, name), (before, key))
+        if aliases:
+            self._own[key] = created, aliases
+        for name, alias in aliases.items():
+            self._aliases.setdefault((namespace, name), {})[created, key] = alias
+        return {name for name in {*old, *aliases} if (before, old.get(name)) != (created, aliases.get(name))}
+
+    def alias_of(self, key: str, hostname: str) -> str | None:
+        """What an object says that a hostname stands for."""
+        return self._own.get(key, ("", {}))[1].get(hostname)
+
+    def own(self, namespace: str, hostname: str) -> str | None:
+        """What a name stands for in a namespace: by its oldest object, and the narrowest wildcard above the name."""
+        name = self.own_name(namespace, hostname)
+        found = self._aliases[namespace, name] if name is not None else {}
+        return found[min(found)] if found else None
+
+    def own_name(self, namespace: str, hostname: str) -> str | None:
+        """The name of that alias: the hostname itself, or the wildcard."""
+        return next((name for name in (hostname, *wider(hostname)) if (namespace, name) in self._aliases), None)
+
+    def watch(self, key: str, names: Iterable[str], sought: Iterable[str]) -> tuple[set[str], set[str]]:
+        """Set the names that affect an object, and those that it needs looked up.
+
+        Returns the names that are sought now and were by no object before, and those that are by none any more.
+        """
+        watched = frozenset(above for name in names for above in (name, *wider(name)))
+        _exchange(self._watchers, key, self._watched.pop(key, frozenset()), watched)
+        if watched:
+            self._watched[key] = watched
+        wanted, old = frozenset(sought), self._sought.pop(key, frozenset())
+        known = {name for name in wanted if name in self._seekers}
+        _exchange(self._seekers, key, old, wanted)
+        if wanted:
+            self._sought[key] = wanted
+        return set(wanted - known), {name for name in old if name not in self._seekers}
+
+    def watchers(self, name: str) -> Collection[str]:
+        """The objects that a change of a name or wildcard may affect."""
+        return self._watchers.get(name, {}).keys()
+
+    def seekers(self, name: str) -> list[str]:
+        """The objects that need a name looked up."""
+        return list(self._seekers.get(name, ()))
+
+    def namespaces(self, name: str) -> Iterator[str]:
+        """The namespaces of these objects, each once."""
+        return iter(dict.fromkeys(key.partition("/")[0] for key in self._seekers.get(name, ())))
+
+
+def _exchange(index: dict[str, dict[str, None]], key: str, old: frozenset[str], new: frozenset[str]) -> None:
+    for name in old - new:
+        _discard(index, name, key)
+    for name in new - old:
+        index.setdefault(name, {})[key] = None
+
+
+def _discard(index: dict[K, dict[T, V]], name: K, key: T) -> None:
+    entries = index[name]
+    del entries[key]
+    if not entries:
+        del index[name]

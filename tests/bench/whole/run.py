@@ -1,0 +1,143 @@
+"""All parts, one after the other, within a time.
+
+The law: each part is a process of its own; if it fails or hangs, the other parts are still measured.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from docs.speed.run import Bench, Row
+from tests.bench.whole.part import Part
+from tests.bench.whole.plan import choose_rounds, slowness
+from tests.kit.launched import ROOT
+
+_PATIENCE: Final = 2.5
+"""Times its estimate that a part may take."""
+_SPARE_SECONDS: Final = 90.0
+_ENDING_SECONDS: Final = 30.0
+"""In which a part ends its servers."""
+_QUICK_SECONDS: Final = 240.0
+
+Tell = Callable[[str, float], None]
+"""What runs now, and how many seconds the whole still takes."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What the parts found."""
+
+    benches: list[Bench] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a part failed that could have been measured."""
+        return any(one.failed for one in self.benches)
+
+
+def run_parts(parts: Sequence[Part], *, seconds: float, quick: bool, folder: Path, tell: Tell) -> Found:
+    """Everything; raw figures and logs of each part are left in `folder`."""
+    found = Found()
+    begun, planned, spent = time.monotonic(), 0.0, 0.0
+    for number, part in enumerate(parts):
+        slow = slowness(planned, spent)
+        left = seconds - (time.monotonic() - begun)
+        waiting = {one.name: one.cost for one in parts[number:] if not one.obstacle()}
+        rounds = choose_rounds(waiting, left / slow).get(part.name, 0)
+        if quick:
+            rounds = min(rounds, 1)
+        obstacle = part.obstacle() or ("" if quick or part.cost.seconds(rounds) * slow <= left else _no_time(left))
+        if obstacle:
+            tell(f"{part.name}: not measured: {obstacle}", left)
+            found.benches.append(Bench(part.name, part.title, part.about, trouble=obstacle))
+            continue
+        estimate = _QUICK_SECONDS if quick else part.cost.seconds(rounds) * slow
+        bench, rows = _run(
+            part, rounds, quick=quick, limit=estimate * _PATIENCE + _SPARE_SECONDS, folder=folder, tell=tell, left=left
+        )
+        found.benches.append(bench)
+        found.rows += rows
+        planned += part.cost.seconds(rounds)
+        spent += bench.seconds
+    return found
+
+
+def _no_time(left: float) -> str:
+    return f"no time for it: {max(0.0, left) / 60:.1f} minutes were left"
+
+
+def _run(
+    part: Part, rounds: int, *, quick: bool, limit: float, folder: Path, tell: Tell, left: float
+) -> tuple[Bench, list[Row]]:
+    """One part. Its fault ends it alone."""
+    figures = folder / f"{part.name}.json"
+    figures.unlink(missing_ok=True)
+    command = [sys.executable, *part.command(rounds, quick=quick), "--json", str(figures)]
+    begun = time.monotonic()
+
+    def report(line: str) -> None:
+        tell(f"{part.name}: {line}", left - (time.monotonic() - begun))
+
+    trouble = _run_command(command, folder / f"{part.name}.log", limit=limit, report=report)
+    bench = Bench(part.name, part.title, part.about, round(time.monotonic() - begun, 1), rounds)
+    try:
+        rows = read_rows(part, json.loads(figures.read_text()))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return replace(bench, trouble=trouble or f"its figures cannot be read: {error!r}", failed=True), []
+    return replace(bench, trouble=trouble, failed=bool(trouble)), rows
+
+
+def read_rows(part: Part, content: Mapping[str, Any]) -> list[Row]:
+    """The rows of a part from its JSON. Raises KeyError, TypeError and ValueError for another form."""
+    return [replace(row, bench=part.name) for row in part.read(content)]
+
+
+def _run_command(command: Sequence[str], log: Path, *, limit: float, report: Callable[[str], None]) -> str:
+    """Run a command to its end; why it failed, empty if it did not."""
+    last = ""
+    with ExitStack() as stack:
+        output = stack.enter_context(log.open("w"))
+        streams: dict[str, Any] = {"stdout": output, "stderr": subprocess.PIPE}
+        process = stack.enter_context(subprocess.Popen(command, cwd=ROOT, text=True, errors="replace", **streams))
+        stack.callback(_end, process)
+        late = threading.Event()
+        timer = threading.Timer(limit, _end_late, (process, late))
+        stack.callback(timer.cancel)
+        timer.start()
+        assert process.stderr is not None
+        for line in process.stderr:
+            output.write(line)
+            if line.strip():
+                last = line.strip()
+                report(last)
+        status = process.wait()
+    if late.is_set():
+        return f"it took longer than {limit / 60:.0f} minutes"
+    return f"exit status {status}: {last}" if status else ""
+
+
+def _end_late(process: subprocess.Popen[str], late: threading.Event) -> None:
+    late.set()
+    _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """In order, so that it ends its servers; by force, if it does not."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,89 @@
+"""The hosts of Ingresses that a real Traefik routes, beside those that Switchback claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dnsproxy.sources.settings import IngressOptions
+from tests.differential.answered import expect_answers
+from tests.differential.certificates import secret
+from tests.differential.claimed import Claimed
+from tests.differential.differences import Reasons, expect_explained, find_differences
+from tests.differential.ingress_sets import make_ingresses
+from tests.differential.sets import SEED, ObjectSet, Terms, cluster_objects, draw_sets
+from tests.differential.stored import create_all, store_sets
+from tests.differential.traefik import (
+    INGRESS_CLASS,
+    INGRESS_CONTROLLER,
+    NEEDS_TRAEFIK,
+    Routers,
+    Traefik,
+    choose_ports,
+    running_traefik,
+)
+from tests.differential.traefik_ingress import FILTERED, UNFILTERED
+from tests.differential.universe import probes
+from tests.kit.apiserver import ApiServer, running_apiserver
+
+pytestmark = [pytest.mark.peer("etcd", "kube-apiserver"), NEEDS_TRAEFIK]
+
+SETS: Final = 200
+
+
+@dataclass(frozen=True)
+class World:
+    """The objects, and the controller that has read them."""
+
+    server: ApiServer
+    sets: Sequence[ObjectSet]
+    traefik: Traefik
+    routers: Routers
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    terms = Terms(ingress_class=INGRESS_CLASS, ingress_controller=INGRESS_CONTROLLER, secret=secret())
+    folder = tmp_path_factory.mktemp("traefik")
+    with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
+        create_all(server, [one for one in cluster_objects(terms) if one["kind"] == "IngressClass"])
+        make = partial(make_ingresses, hostless=False)
+        sets = store_sets(server, draw_sets("ingress", SETS, seed=SEED, terms=terms, make=make))
+        flags = ("--providers.kubernetesingress=true", "--providers.kubernetesingress.allowemptyservices=true")
+        with running_traefik(folder, server, choose_ports(), *flags) as traefik:
+            yield World(server, sets, traefik, traefik.first_routers())
+
+
+@pytest.mark.parametrize(
+    ("options", "reasons"),
+    [
+        pytest.param(IngressOptions(), UNFILTERED, id="without a filter"),
+        pytest.param(IngressOptions(frozenset({INGRESS_CLASS})), FILTERED, id="with --ingress-class"),
+    ],
+)
+def test_the_hosts_that_traefik_routes_are_those_that_are_claimed(
+    world: World, options: IngressOptions, reasons: Reasons
+) -> None:
+    claimed = Claimed(ingress=options)
+    claimed.read(world.server)
+    differences = find_differences(world.sets, claims=claimed.claims, serves=world.routers.serve)
+    expect_explained(differences, reasons)
+
+
+def test_a_running_server_answers_the_hosts_that_are_claimed(world: World, tmp_path: Path) -> None:
+    claimed = Claimed(ingress=IngressOptions(frozenset({INGRESS_CLASS})))
+    claimed.read(world.server)
+    flags = ("--source", "ingress", "--ingress-class", INGRESS_CLASS)
+    expect_answers(world.server, tmp_path, world.sets, claimed, flags)
+
+
+def test_traefik_answers_the_hosts_that_it_says_to_route(world: World) -> None:
+    """The second judge: requests to its entry point."""
+    for one in world.sets:
+        routed = {name for name in probes(one.zone) if world.routers.serve(one, name)}
+        assert world.traefik.answering(probes(one.zone)) == routed, one

@@ -1,0 +1,108 @@
+"""Where an alias leads."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.sources.external_dns.alias_chains import Chain, claim_like, follow_aliases
+
+INGRESS = Claim(
+    "shop.org",
+    Reach.NAME,
+    Origin("Ingress", "web", "shop", "2026-01-01T00:00:00Z"),
+    ingress_class="nginx",
+    status=("192.0.2.1",),
+    since="2025-01-01T00:00:00Z",
+)
+STATIC = Claim("static.org", Reach.NAME, Origin("flag", "--host"), ("192.0.2.7", "2001:db8::7"))
+ALIASES = {
+    "b.org": "c.org",
+    "c.org": "end.org",
+    "to-shop.org": "shop.org",
+    "x.org": "y.org",
+    "y.org": "x.org",
+    "self.org": "self.org",
+    **{f"h{number}.org": f"h{number + 1}.org" for number in range(9)},
+}
+
+
+def follow(hostname: str, alias: str) -> Chain:
+    return follow_aliases(hostname, alias, own=ALIASES.get, answering={"shop.org": INGRESS, "b.org": None}.get)
+
+
+@pytest.mark.parametrize(
+    ("alias", "expected"),
+    [
+        pytest.param("end.org", Chain(("end.org",)), id="a name outside"),
+        pytest.param("shop.org", Chain(("shop.org",), INGRESS), id="a name of the table"),
+        pytest.param("to-shop.org", Chain(("to-shop.org", "shop.org"), INGRESS), id="an alias of one"),
+        pytest.param("b.org", Chain(("b.org", "c.org", "end.org")), id="three aliases"),
+        pytest.param("h1.org", Chain(tuple(f"h{n}.org" for n in range(1, 9)), fault="?"), id="nine aliases"),
+        pytest.param("h2.org", Chain(tuple(f"h{n}.org" for n in range(2, 10))), id="eight aliases"),
+    ],
+)
+def test_a_chain_ends_in_the_table_or_at_the_upstreams(alias: str, expected: Chain) -> None:
+    found = follow("a.org", alias)
+    if expected.fault:
+        assert found.fault.startswith("more than 8 aliases (a.org -> h1.org -> ")
+        assert (found.lookup, found.claim) == (None, None)
+    else:
+        assert found == expected
+        assert found.lookup == (None if expected.claim else expected.path[-1])
+
+
+@pytest.mark.parametrize(
+    ("hostname", "alias", "shown"),
+    [
+        ("self.org", "self.org", "self.org -> self.org"),
+        ("x.org", "y.org", "x.org -> y.org -> x.org"),
+        ("a.org", "x.org", "a.org -> x.org -> y.org -> x.org"),
+        ("c.org", "b.org", "c.org -> b.org -> c.org"),
+    ],
+    ids=["itself", "two", "behind another one", "the first again"],
+)
+def test_a_loop_has_no_end(hostname: str, alias: str, shown: str) -> None:
+    found = follow(hostname, alias)
+    assert shown in found.fault
+    assert found.lookup is None
+    assert set(found.path) <= set(shown.split(" -> "))
+
+
+MINE = Origin("DNSEndpoint", "records", "mine", "2026-05-05T00:00:00Z")
+
+
+def test_an_alias_is_answered_as_the_name_is() -> None:
+    one = claim_like(INGRESS, "a.org", MINE, alias="shop.org")
+    assert one == Claim(
+        "a.org",
+        Reach.NAME,
+        MINE,
+        ingress_class="nginx",
+        status=("192.0.2.1",),
+        annotated=True,
+        declared=("shop.org",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("namespace", "target_from", "expected"),
+    [("shop", "", "shop"), ("mine", "", ""), ("shop", "edge", "edge"), ("shop", "mine", "")],
+)
+def test_a_target_stays_in_the_right_of_its_chooser(namespace: str, target_from: str, expected: str) -> None:
+    chosen = Claim(
+        "shop.org",
+        Reach.NAME,
+        Origin("Ingress", "web", namespace),
+        target="service:shop/x",
+        target_from=target_from,
+    )
+    one = claim_like(chosen, "*.a.org", MINE, alias="shop.org")
+    assert (one.target, one.target_from, one.reach) == ("service:shop/x", expected, Reach.ANY_LABELS)
+
+
+def test_the_addresses_of_a_static_name_are_no_right_of_an_alias() -> None:
+    """Claim.addresses would skip every guard and the ownership check."""
+    one = claim_like(STATIC, "a.org", MINE, alias="static.org")
+    assert (one.addresses, one.target, one.target_from) == ((), "192.0.2.7,2001:db8::7", "")

@@ -1,0 +1,405 @@
+"""The source of DNSEndpoints: objects, the table and look-ups decide its claims, whatever their order."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from dnsproxy.dns.addresses import PublicRecord
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.name_limits import NameLimits
+from dnsproxy.hostnames.name_shares import NameShares
+from dnsproxy.hostnames.wildcards import wider
+from dnsproxy.sources.external_dns.dns_endpoint import SOURCE
+from dnsproxy.sources.external_dns.dns_endpoint_source import DnsEndpointSource
+from sidecar.kubernetes.objects import ObjectMeta, Unreadable
+from tests.dnsproxy.sources.external_dns.objects import CREATED, dns_endpoint, record
+
+DB = "db.example.org"
+SHOP = Claim("shop.org", Reach.NAME, Origin("Ingress", "web", "shop"), ingress_class="nginx")
+FOUND = PublicRecord(("192.0.2.1", "2001:db8::1"), exists=True, ttl=60)
+MOVED = PublicRecord(("192.0.2.2",), exists=True, ttl=60)
+
+
+MOST_ROUNDS = 1000
+"""Of one change: more is a loop that never ends."""
+
+
+class World:
+    """A source with its store, the claims that answer names, and the names that it wants to be looked up."""
+
+    def __init__(self, store: Any = None, *, most: int | None = None, wildcard: Claim | None = None) -> None:
+        self.wildcard = wildcard
+        self.store = ClaimStore()
+        self.table: dict[str, Claim] = {}
+        self.sought: set[str] = set()
+        self.source = DnsEndpointSource(
+            store(self.store) if store else self.store,
+            most=most,
+            answering=self.answering,
+            known=lambda key: self.store.claims_at(SOURCE, key),
+        )
+        self.source.on_sought = self.seek
+
+    def answering(self, name: str) -> Claim | None:
+        """By the table, else by an alias; below the wildcard, if there is one, by that."""
+        below = self.wildcard if self.wildcard and self.wildcard.hostname in wider(name) else None
+        return self.table.get(name) or next(filter(None, map(self._row, (name, *wider(name)))), below)
+
+    def _row(self, name: str) -> Claim | None:
+        """The oldest claim with an address, whatever the order in which the store got them."""
+        able = [one for one in self.store.claims_for(name) if one.target != "own"]
+        return min(able, key=lambda one: (one.origin.created, str(one.origin)), default=None)
+
+    def seek(self, new: set[str], old: set[str]) -> None:
+        assert not new & self.sought
+        assert old <= self.sought
+        self.sought = (self.sought - old) | new
+
+    def put(self, key: str, *endpoints: Any, **about: Any) -> frozenset[str]:
+        changed = self.source.change(SOURCE, {key: dns_endpoint(*endpoints, place=key, **about)})
+        return self.settle(changed)
+
+    def delete(self, key: str) -> frozenset[str]:
+        return self.settle(self.source.change(SOURCE, {key: None}))
+
+    def look(self, name: str, found: PublicRecord | None) -> frozenset[str]:
+        self.source.note_record(name, found)
+        return self.settle()
+
+    def answer(self, name: str, claim: Claim | None) -> frozenset[str]:
+        if claim is None:
+            self.table.pop(name, None)
+        else:
+            self.table[name] = claim
+        self.source.note_table([name])
+        return self.settle()
+
+    def settle(self, changed: frozenset[str] = frozenset()) -> frozenset[str]:
+        """As the keeper does: changed claims are rows of the table that may affect others."""
+        hostnames = set(changed)
+        self.source.note_table(changed)
+        rounds = count()
+        while not self.source.is_settled:
+            assert next(rounds) < MOST_ROUNDS
+            found = self.source.settle(1)
+            hostnames |= found
+            self.source.note_table(found)
+        return frozenset(hostnames)
+
+    @property
+    def targets(self) -> dict[str, str | None]:
+        return {one.hostname: one.target for one in self.store.claims()}
+
+    @property
+    def reasons(self) -> list[str]:
+        return [one.reason for one in self.store.rejections()]
+
+
+def test_addresses_are_claimed_at_once() -> None:
+    world = World()
+    assert world.put("shop/a", record(DB, "A", "192.0.2.1"), record(DB, "AAAA", "2001:db8::1")) == {DB}
+    (one,) = world.store.claims()
+    assert one == Claim(DB, Reach.NAME, Origin(SOURCE, "a", "shop", CREATED), target="192.0.2.1,2001:db8::1")
+    assert world.delete("shop/a") == {DB}
+    assert world.source.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("annotations", "target", "reasons"),
+    [
+        ({"switchback.dev/target": "service:shop/x"}, "service:shop/x", []),
+        ({"switchback.dev/ignore": "true"}, None, [f"{DB}: it is ignored (switchback.dev/ignore)"]),
+        ({"switchback.dev/target": "?"}, None, ["'?' is not", "invalid annotation"]),
+    ],
+    ids=["target", "ignore", "a bad target"],
+)
+@pytest.mark.parametrize("one", [record(DB, "A", "192.0.2.1"), record(DB, "CNAME", "lb.org")], ids=["A", "CNAME"])
+def test_the_annotations_of_ours_count(one: Any, annotations: Any, target: str | None, reasons: list[str]) -> None:
+    world = World()
+    world.put("shop/a", one, annotations=annotations)
+    assert world.targets == ({DB: target} if target else {})
+    assert len(world.reasons) == len(reasons)
+    assert all(part in one for part, one in zip(reasons, world.reasons, strict=True))
+    assert not world.sought
+
+
+def test_an_alias_of_a_name_in_the_table_is_answered_as_that_is() -> None:
+    world = World()
+    world.table["shop.org"] = SHOP
+    world.put("shop/a", record(DB, "CNAME", "shop.org"))
+    (one,) = world.store.claims()
+    assert (one.hostname, one.ingress_class, one.target, one.declared) == (DB, "nginx", None, ("shop.org",))
+    assert not world.sought
+    assert world.answer("shop.org", replace(SHOP, ingress_class="other")) == {DB}
+    assert [one.ingress_class for one in world.store.claims()] == ["other"]
+    assert world.answer("shop.org", None) == {DB}
+    assert world.sought == {"shop.org"}
+    assert world.targets == {DB: "own"}
+
+
+def test_an_alias_of_a_name_below_a_wildcard_follows_the_wildcard() -> None:
+    world = World()
+    world.table["a.shop.org"] = replace(SHOP, hostname="*.shop.org")
+    world.put("shop/a", record(DB, "CNAME", "a.shop.org"))
+    del world.table["a.shop.org"]
+    assert world.source.is_affected("*.shop.org")
+    assert world.source.is_affected("*.org")
+    assert not world.source.is_affected("shop.org")
+    assert world.source.note_table(["*.shop.org"])
+    assert world.settle() == {DB}
+    assert not world.source.note_table(["other.org", "*.other.org"])
+
+
+def test_an_alias_of_a_name_outside_is_looked_up() -> None:
+    world = World()
+    assert world.put("shop/a", record(DB, "CNAME", "lb.org")) == {DB}
+    assert (world.targets, world.sought, world.reasons) == ({DB: "own"}, {"lb.org"}, [])
+    assert world.look("lb.org", FOUND) == {DB}
+    assert world.targets == {DB: "192.0.2.1,2001:db8::1"}
+    assert world.look("lb.org", FOUND._replace(ttl=10)) == frozenset()
+    assert world.look("lb.org", MOVED) == {DB}
+    assert world.delete("shop/a") == {DB}
+    assert not world.sought
+    assert world.look("lb.org", FOUND) == frozenset()
+    assert world.source.is_empty()
+
+
+def test_without_an_answer_the_last_addresses_stay() -> None:
+    world = World()
+    world.put("shop/a", record(DB, "CNAME", "lb.org"))
+    assert world.look("lb.org", None) == frozenset()
+    assert world.reasons == [f"{DB}: the upstreams do not answer for its alias lb.org"]
+    world.look("lb.org", FOUND)
+    assert world.look("lb.org", None) == frozenset()
+    assert (world.targets, world.reasons) == ({DB: "192.0.2.1,2001:db8::1"}, [])
+
+
+@pytest.mark.parametrize(
+    ("found", "named"),
+    [(PublicRecord(), "lb.org does not exist"), (PublicRecord(exists=True), "lb.org has no address")],
+    ids=["NXDOMAIN", "NODATA"],
+)
+def test_a_name_that_is_gone_takes_its_addresses_away(found: PublicRecord, named: str) -> None:
+    world = World()
+    world.put("shop/a", record(DB, "CNAME", "lb.org"))
+    world.look("lb.org", FOUND)
+    assert world.look("lb.org", found) == {DB}
+    assert world.targets == {DB: "own"}
+    assert [named in one for one in world.reasons] == [True]
+
+
+def test_the_addresses_of_a_snapshot_count_until_the_first_answer() -> None:
+    world = World()
+    origin = Origin(SOURCE, "a", "shop", CREATED)
+    saved = Claim(DB, Reach.NAME, origin, target="192.0.2.9", declared=("lb.org",))
+    world.store.restore(SOURCE, "shop/a", [saved])
+    assert world.put("shop/a", record(DB, "CNAME", "lb.org")) == frozenset()
+    assert world.look("lb.org", None) == frozenset()
+    assert (world.targets, world.reasons) == ({DB: "192.0.2.9"}, [])
+    assert world.put("shop/a", record(DB, "CNAME", "other.org")) == {DB}
+    assert world.targets == {DB: "own"}
+
+
+def test_aliases_of_one_namespace_are_followed() -> None:
+    world = World()
+    world.put("shop/a", record("a.org", "CNAME", "b.org"))
+    assert world.sought == {"b.org"}
+    world.put("shop/b", record("b.org", "CNAME", "end.org"))
+    assert world.sought == {"end.org"}
+    world.look("end.org", FOUND)
+    assert set(world.targets.values()) == {"192.0.2.1,2001:db8::1"}
+    world.delete("shop/b")
+    assert world.sought == {"b.org"}
+
+
+def test_of_two_objects_of_one_namespace_the_older_one_is_followed() -> None:
+    world = World()
+    world.put("shop/a", record("a.org", "CNAME", "b.org"))
+    world.put("shop/new", record("b.org", "CNAME", "new.org"), created="2026-02-02T00:00:00Z")
+    world.put("shop/old", record("b.org", "CNAME", "old.org"), created="2026-01-01T00:00:00Z")
+    world.put("web/older", record("b.org", "CNAME", "other.org"), created="2020-01-01T00:00:00Z")
+    for name, found in (("old.org", FOUND), ("new.org", MOVED), ("other.org", MOVED)):
+        world.look(name, found)
+    assert world.targets["a.org"] == "192.0.2.1,2001:db8::1"
+    world.delete("shop/old")
+    assert world.targets["a.org"] == "192.0.2.2"
+
+
+def test_an_alias_of_another_namespace_is_looked_up_and_never_followed() -> None:
+    """Two of them could keep each other's addresses for ever, and its owner could lead ours anywhere."""
+    world = World()
+    world.put("web/b", record("b.org", "CNAME", "a.org"))
+    world.put("shop/a", record("a.org", "CNAME", "b.org"))
+    assert world.sought == {"a.org", "b.org"}
+    world.look("a.org", FOUND)
+    world.look("b.org", MOVED)
+    assert world.targets == {"a.org": "192.0.2.2", "b.org": "192.0.2.1,2001:db8::1"}
+    assert world.sought == {"a.org", "b.org"}
+
+
+def test_the_addresses_of_another_namespace_are_those_of_the_table() -> None:
+    world = World()
+    world.put("web/b", record("b.org", "A", "192.0.2.5"))
+    world.put("shop/a", record("a.org", "CNAME", "b.org"))
+    assert {one.hostname: (one.target, one.target_from) for one in world.store.claims()} == {
+        "b.org": ("192.0.2.5", ""),
+        "a.org": ("192.0.2.5", "web"),
+    }
+    world.put("web/b", record("b.org", "A", "192.0.2.6"))
+    assert world.targets["a.org"] == "192.0.2.6"
+
+
+@pytest.mark.parametrize("order", [("x", "y"), ("y", "x")], ids=str)
+def test_a_loop_is_rejected_whatever_comes_first(order: tuple[str, str]) -> None:
+    world = World()
+    other = {"x": "y", "y": "x"}
+    for name in order:
+        world.put(f"shop/{name}", record(f"{name}.org", "CNAME", f"{other[name]}.org"))
+    assert (world.targets, world.sought) == ({}, set())
+    assert sorted(world.reasons) == [
+        "x.org: its alias leads back to x.org (x.org -> y.org -> x.org)",
+        "y.org: its alias leads back to y.org (y.org -> x.org -> y.org)",
+    ]
+    world.delete("shop/y")
+    assert (world.targets, world.sought) == ({"x.org": "own"}, {"y.org"})
+
+
+@pytest.mark.parametrize(
+    "aliases",
+    [
+        pytest.param({"x.shop.org": "y.shop.org", "y.shop.org": "x.shop.org"}, id="two names"),
+        pytest.param({"*.w.shop.org": "x.w.shop.org"}, id="a wildcard"),
+        pytest.param({"x.shop.org": "*.shop.org"}, id="the wildcard itself"),
+    ],
+)
+def test_a_loop_below_a_wildcard_comes_to_rest(aliases: dict[str, str]) -> None:
+    """Each row below the wildcard is an alias as soon as it has an end, and then has none."""
+    world = World(wildcard=replace(SHOP, hostname="*.shop.org"))
+    world.put("shop/loop", *(record(name, "CNAME", alias) for name, alias in aliases.items()))
+    before = world.targets
+    assert len(world.reasons) == len(aliases)
+    for name in aliases:
+        world.source.note_table([name])
+    assert world.settle() == frozenset()
+    assert world.targets == before == {}
+
+
+def test_two_aliases_of_each_other_rest_whatever_else_claims_their_names() -> None:
+    """Two Ingresses that the aliases beat by their age."""
+    world = World()
+    for name in ("x.shop.org", "y.shop.org"):
+        world.table[name] = replace(SHOP, hostname=name)
+    loop = [("x.shop.org", "y.shop.org"), ("y.shop.org", "x.shop.org")]
+    world.put("shop/loop", *(record(name, "CNAME", alias) for name, alias in loop))
+    assert world.targets == {}
+
+
+def test_a_name_of_the_table_counts_below_a_wildcard_alias_of_the_namespace() -> None:
+    world = World()
+    world.table["x.w.org"] = replace(SHOP, hostname="x.w.org")
+    world.put("shop/a", record("a.org", "CNAME", "x.w.org"), record("*.w.org", "CNAME", "lb.org"))
+    assert {one.hostname: one.ingress_class for one in world.store.claims()} == {"a.org": "nginx", "*.w.org": None}
+
+
+def test_an_unreadable_object_harms_no_other() -> None:
+    world = World()
+    world.put("shop/a", record(DB, "CNAME", "lb.org"))
+    broken = Unreadable(ObjectMeta("a", "shop"), "Expected `str`, got `int`")
+    assert world.source.change(SOURCE, {"shop/a": broken}) == {DB}
+    assert world.reasons == ["unreadable: Expected `str`, got `int`"]
+    assert not world.sought
+
+
+def test_an_object_that_is_left_out_is_not_looked_up() -> None:
+    """So the number of look-ups has the limit that the number of names has."""
+    limits = NameLimits(per_object=10, per_namespace=2, total=10)
+    shares: list[NameShares] = []
+
+    def make(store: ClaimStore) -> NameShares:
+        shares.append(NameShares(store, limits=limits))
+        return shares[0]
+
+    world = World(make)
+    for number in range(4):
+        world.put(f"shop/a{number}", record(f"a{number}.org", "CNAME", f"lb{number}.org"))
+    assert world.sought == {"lb0.org", "lb1.org"}
+    world.delete("shop/a0")
+    for _ in shares[0].settle():
+        pass
+    assert shares[0].next_wanted() == (SOURCE, "shop/a2")
+    world.put("shop/a2", record("a2.org", "CNAME", "lb2.org"))
+    assert world.sought == {"lb1.org", "lb2.org"}
+
+
+def test_100000_endpoints_in_one_object_block_nobody() -> None:
+    world = World(most=1_000)
+    world.put("shop/many", *(record(f"h{n}.org", "CNAME", f"t{n}.org") for n in range(100_000)))
+    world.put("shop/a", record(DB, "A", "192.0.2.1"))
+    assert len(world.sought) == 1_000
+    assert world.targets[DB] == "192.0.2.1"
+
+
+NAMES = ["a.org", "b.org", "c.a.org", "*.a.org"]
+ENDS = ["a.org", "b.org", "c.a.org", "end.org"]
+RECORDS = st.builds(record, st.sampled_from(NAMES), st.just("CNAME"), st.sampled_from(ENDS)) | st.builds(
+    record, st.sampled_from(NAMES), st.just("A"), st.sampled_from(["192.0.2.1", "?"])
+)
+OBJECTS = st.builds(lambda records, age: (records, age), st.lists(RECORDS, max_size=3), st.sampled_from("12"))
+KEYS = ["shop/x", "shop/y", "web/z"]
+STEPS = (
+    st.tuples(st.just("put"), st.sampled_from(KEYS), st.none() | OBJECTS)
+    | st.tuples(st.just("answer"), st.sampled_from(["b.org", "end.org"]), st.sampled_from([None, SHOP]))
+    | st.tuples(st.just("look"), st.sampled_from(["a.org", "b.org", "end.org"]), st.sampled_from([FOUND, MOVED]))
+)
+LAST = {"a.org": FOUND, "b.org": MOVED, "c.a.org": PublicRecord(), "end.org": FOUND}
+
+
+def play(world: World, key: str, one: Any) -> None:
+    if one is None:
+        world.delete(key)
+    else:
+        world.put(key, *one[0], created=f"2026-0{one[1]}-01T00:00:00Z")
+
+
+def look_all(world: World) -> None:
+    for name in sorted(world.sought):
+        world.look(name, LAST[name])
+
+
+@given(st.lists(STEPS, max_size=12), st.randoms())
+def test_claims_depend_on_the_last_state_alone(history: list[Any], random: Any) -> None:
+    """Of the table only what is not an alias: no order makes two aliases keep each other alive."""
+    travelled, expected = World(), World()
+    last: dict[str, Any] = {}
+    for verb, name, value in history:
+        if verb == "put":
+            play(travelled, name, value)
+            last[name] = value
+        elif verb == "answer":
+            travelled.answer(name, value)
+        else:
+            travelled.look(name, value)
+    look_all(travelled)
+    for name, claim in travelled.table.items():
+        expected.answer(name, claim)
+    for key in random.sample(sorted(last), len(last)):
+        play(expected, key, last[key])
+    for _ in range(3):
+        look_all(expected)
+        look_all(travelled)
+    assert travelled.sought == expected.sought
+    assert set(travelled.store.claims()) == set(expected.store.claims())
+    assert set(travelled.store.rejections()) == set(expected.store.rejections())
+    for key in last:
+        travelled.delete(key)
+    assert travelled.source.is_empty()
+    assert not travelled.sought
+    assert not list(travelled.store.claims())
