@@ -14,9 +14,10 @@ import click
 from sidecar.cli.options import Command, StartError
 from tests.bench.doctor.commands import COMMANDS
 from tests.bench.doctor.objects import MOST, Size
-from tests.bench.doctor.report import Row, format_table
+from tests.bench.doctor.report import format_table
 from tests.bench.doctor.run import Options, run_bench
 from tests.bench.kit.command import COULD_NOT, demand, interruptible, look_around, write_json
+from tests.bench.kit.command_rows import Row
 from tests.bench.kit.figures import rows_to_json
 from tests.kit.processes import StartFailed
 

@@ -5,14 +5,15 @@ The law: a row for each figure of a command, the goal beside it; what was not me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
 
 from tests.bench.doctor.commands import PEAK, SECONDS
 from tests.bench.doctor.samples import Sample
-from tests.bench.kit.figures import Spread, format_reached, ratio, spread_over
+from tests.bench.kit import command_rows
+from tests.bench.kit.command_rows import Figures, Row
+from tests.bench.kit.figures import format_reached
 from tests.kit.grid import format_grid
 
 HEAD: Final = ("command", "way", "what", "figure", "(min-max)", "unit", "goal", "reached")
@@ -21,13 +22,16 @@ _WORDS: Final = (0, 1, 2, 5)
 
 TIME: Final = "time"
 RESIDENT: Final = "peak resident"
-_FIGURES: Final[Mapping[str, tuple[Callable[[Sample], float], str]]] = MappingProxyType(
+_REQUESTS: Final = "requests"
+_SERVED: Final = "the API server's processor time"
+_OF_THE_API_SERVER: Final = (_REQUESTS, _SERVED)
+_FIGURES: Final[Figures[Sample]] = MappingProxyType(
     {
         TIME: (lambda one: one.seconds, "s"),
         "processor time": (lambda one: one.cpu, "s"),
         RESIDENT: (lambda one: one.peak, "MiB"),
-        "requests": (lambda one: float(one.requests), ""),
-        "the API server's processor time": (lambda one: one.served, "s"),
+        _REQUESTS: (lambda one: float(one.requests), ""),
+        _SERVED: (lambda one: one.served, "s"),
     }
 )
 
@@ -37,46 +41,14 @@ the token of a ServiceAccount as in a pod; empty: it asks no API server. request
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One figure."""
-
-    command: str
-    way: str
-    what: str
-    figure: Spread | None
-    unit: str
-    goal: float | None = None
-    reached: bool | None = None
-    beside: Spread | None = None
-    """The figure of the other checkout."""
-    ratio: float | None = None
-    fault: str = ""
-
-
 def make_rows(
     command: str, way: str, samples: Sequence[Sample], beside: Sequence[Sample] = (), *, has_goals: bool = True
 ) -> list[Row]:
     """The rows of one command; `has_goals`: whether the cluster has the size that there are goals for."""
-    goals = {TIME: SECONDS.get(command), RESIDENT: PEAK} if has_goals else {}
-    return [
-        _make_row(command, way, what, spread_over(samples, read), spread_over(beside, read), unit, goals.get(what))
-        for what, (read, unit) in _FIGURES.items()
-        if way or what in (TIME, "processor time", RESIDENT)
-    ]
-
-
-def _make_row(
-    command: str,
-    way: str,
-    what: str,
-    figure: Spread | None,
-    beside: Spread | None,
-    unit: str,
-    goal: float | None,
-) -> Row:
-    reached = None if goal is None or figure is None else figure.median <= goal
-    return Row(command, way, what, figure, unit, goal, reached, beside, ratio(figure, beside))
+    bounds = {TIME: SECONDS.get(command), RESIDENT: PEAK} if has_goals else {}
+    goals = {what: bound for what, bound in bounds.items() if bound is not None}
+    figures = {what: one for what, one in _FIGURES.items() if way or what not in _OF_THE_API_SERVER}
+    return command_rows.make_rows(command, figures, samples, beside, goals=goals, way=way)
 
 
 def format_table(rows: Sequence[Row]) -> str:

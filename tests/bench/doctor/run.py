@@ -16,10 +16,11 @@ from pathlib import Path
 
 from tests.bench.doctor.commands import MeasuredCommand
 from tests.bench.doctor.objects import Size
-from tests.bench.doctor.report import Row, make_rows
+from tests.bench.doctor.report import make_rows
 from tests.bench.doctor.running import KUBECONFIG, POD, Runner
 from tests.bench.doctor.samples import Sample
 from tests.bench.doctor.scene import running_scene
+from tests.bench.kit.command_rows import Row
 from tests.bench.kit.cpus import split_cpus
 from tests.bench.kit.faults import CannotServe
 from tests.kit.launched import ROOT
@@ -92,5 +93,5 @@ def _take(
 
 def _rows(command: str, way: str, taken: _Taken, *, has_goals: bool) -> list[Row]:
     if taken.fault:
-        return [Row(command, way, "everything", None, "", fault=taken.fault)]
+        return [Row(command, "everything", None, "", fault=taken.fault, way=way)]
     return make_rows(command, way, taken.ours, taken.beside, has_goals=has_goals)

@@ -4,22 +4,21 @@ import pytest
 
 from tests.bench.doctor.audit import parse_requests
 from tests.bench.doctor.commands import PEAK, SECONDS
-from tests.bench.doctor.report import Row, format_table, make_rows
+from tests.bench.doctor.report import format_table, make_rows
 from tests.bench.doctor.samples import Sample
+from tests.bench.kit.command_rows import Row
+from tests.bench.kit.figures import Spread
 
 
 def sample(seconds: float = 1.0, peak: float = 80.0) -> Sample:
     return Sample(0, seconds, 0.5, peak, 8, 0.25)
 
 
-def test_a_figure_is_the_median_of_its_rounds() -> None:
+def test_a_command_has_its_own_goal_and_what_it_cost_the_api_server() -> None:
     rows = {row.what: row for row in make_rows("status", "pod", [sample(3.0), sample(1.0), sample(1.2)])}
-    time = rows["time"].figure
-    assert time is not None
-    assert (time.median, time.low, time.high) == (1.2, 1.0, 3.0)
     assert (rows["time"].goal, rows["time"].reached) == (SECONDS["status"], True)
-    assert rows["requests"].figure is not None
-    assert rows["requests"].figure.median == 8
+    assert rows["requests"].figure == Spread(8, 8, 8)
+    assert rows["requests"].way == "pod"
 
 
 @pytest.mark.parametrize(
@@ -44,16 +43,14 @@ def test_a_command_that_asks_no_api_server_has_no_requests() -> None:
 
 
 def test_another_checkout_stands_beside() -> None:
-    rows = make_rows("host", "pod", [sample(1.0)], [sample(2.0)])
-    assert rows[0].ratio == 0.5
-    shown = format_table(rows)
+    shown = format_table(make_rows("host", "pod", [sample(1.0)], [sample(2.0)]))
     assert "ours / beside" in shown
     assert "0.50" in shown
     assert "beside" not in format_table(make_rows("host", "pod", [sample()]))
 
 
 def test_what_was_not_measured_says_why() -> None:
-    shown = format_table([Row("host", "pod", "everything", None, "", fault="it ended with status 3")])
+    shown = format_table([Row("host", "everything", None, "", fault="it ended with status 3", way="pod")])
     assert "not measured" in shown
     assert "host pod: not measured: it ended with status 3" in shown
 

@@ -5,18 +5,19 @@ The law: a row for each figure of a command, the goal beside it; a command that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from tests.bench.kit.figures import Spread, format_reached, ratio, spread_over
+from tests.bench.kit import command_rows
+from tests.bench.kit.command_rows import Figures, Row
+from tests.bench.kit.figures import format_reached
 from tests.bench.memory.samples import Sample
 from tests.kit.grid import format_grid
 
 RESIDENT: Final = "resident"
 CPU: Final = "processor time"
-_FIGURES: Final[Mapping[str, tuple[Callable[[Sample], float], str]]] = MappingProxyType(
+_FIGURES: Final[Figures[Sample]] = MappingProxyType(
     {
         RESIDENT: (lambda one: one.resident, "MB"),
         "proportional": (lambda one: one.proportional, "MB"),
@@ -33,37 +34,11 @@ Figures are medians over rounds. Memory is that of the process at rest after its
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One figure."""
-
-    command: str
-    what: str
-    figure: Spread | None
-    unit: str
-    goal: float | None = None
-    reached: bool | None = None
-    beside: Spread | None = None
-    """The figure of the other checkout."""
-    ratio: float | None = None
-    fault: str = ""
-
-
 def make_rows(
     command: str, goals: Mapping[str, float], samples: Sequence[Sample], beside: Sequence[Sample] = ()
 ) -> list[Row]:
     """The rows of one command."""
-    return [
-        _make_row(command, what, unit, goals.get(what), spread_over(samples, read), spread_over(beside, read))
-        for what, (read, unit) in _FIGURES.items()
-    ]
-
-
-def _make_row(
-    command: str, what: str, unit: str, goal: float | None, figure: Spread | None, beside: Spread | None
-) -> Row:
-    reached = None if goal is None or figure is None else figure.median <= goal
-    return Row(command, what, figure, unit, goal, reached, beside, ratio(figure, beside))
+    return command_rows.make_rows(command, _FIGURES, samples, beside, goals=goals)
 
 
 def format_table(rows: Sequence[Row]) -> str:

@@ -17,8 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.bench.kit.clock import read_seconds
+from tests.bench.kit.command_rows import Row
 from tests.bench.memory.commands import MeasuredCommand
-from tests.bench.memory.report import RESIDENT, Row, make_rows
+from tests.bench.memory.report import RESIDENT, make_rows
 from tests.bench.memory.samples import Sample, parse_sample
 from tests.kit.launched import ROOT, launched
 from tests.kit.ports import free_ports

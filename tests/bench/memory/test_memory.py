@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.bench.kit.figures import Spread
+from tests.bench.kit.command_rows import Row
 from tests.bench.memory import __main__ as command
 from tests.bench.memory.commands import COMMANDS, has_answered, is_ready
-from tests.bench.memory.report import CPU, RESIDENT, Row, format_table, make_rows
+from tests.bench.memory.report import RESIDENT, format_table, make_rows
 from tests.bench.memory.run import Options, run_bench
 from tests.bench.memory.samples import Sample, parse_sample
 from tests.kit.networks import root
@@ -45,14 +45,6 @@ def test_memory_is_in_megabytes() -> None:
 def test_a_process_without_memory_is_an_error(text: str) -> None:
     with pytest.raises(ProcessLookupError):
         parse_sample(text, cpu=0)
-
-
-def test_a_goal_is_compared_with_the_median() -> None:
-    samples = [Sample(resident, 1, 1, 0.5) for resident in (30, 36, 90)]
-    rows = {row.what: row for row in make_rows("x", {RESIDENT: 36, CPU: 0.4}, samples, [Sample(72, 1, 1, 0.5)])}
-    assert rows[RESIDENT].figure == Spread(36, 30, 90)
-    assert (rows[RESIDENT].reached, rows[CPU].reached, rows["unique"].reached) == (True, False, None)
-    assert rows[RESIDENT].ratio == 0.5
 
 
 def test_the_table_has_each_figure_and_each_reason() -> None:
