@@ -45,6 +45,7 @@ def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
                 unit="ms",
                 better="lower",
                 found=[(row["server"], row[f"{measure}_ms"]) for row in _of(rows, workload)],
+                faults=_faults(_of(rows, workload)),
                 rounds=rounds,
             )
     yield from _tap(rows, rounds)
@@ -72,8 +73,12 @@ def _summary(
     rows: Sequence[Mapping[str, Any]], workload: str, name: str, figure: str, rounds: int, **how: Any
 ) -> Iterator[Row]:
     found = [(row["server"], row["summary"] and row["summary"][figure]) for row in _of(rows, workload)]
-    faults = {row["server"]: row["fault"] for row in _of(rows, workload) if row["fault"]}
+    faults = _faults(_of(rows, workload))
     yield from make_row("dns", workload, name, found=found, faults=faults, rounds=rounds, **how)
+
+
+def _faults(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+    return {row["server"]: row["fault"] for row in rows if row["fault"]}
 
 
 def _tap(rows: Sequence[Mapping[str, Any]], rounds: int) -> Iterator[Row]:

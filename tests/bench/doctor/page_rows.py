@@ -8,16 +8,16 @@ from typing import Any, Final
 from docs.speed.run import Row
 from tests.bench.doctor.commands import COMMANDS
 from tests.bench.doctor.report import RESIDENT, TIME
-from tests.bench.kit.page_rows import make_row
+from tests.bench.kit.page_rows import make_row, shared_goal
 
-_SHOWN: Final = {TIME: ("Time of a command", "s", None), RESIDENT: ("Peak memory of a command", "MiB", 150.0)}
+_SHOWN: Final = {TIME: ("Time of a command", "s"), RESIDENT: ("Peak memory of a command", "MiB")}
 _ABOUT: Final = {one.name: one.about for one in COMMANDS}
 
 
 def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
     """One bar for each command; no other program has a comparable one."""
     size = f"{content['ingresses']:,} Ingresses, {content['services']:,} Services, {content['nodes']:,} nodes"
-    for what, (title, unit, goal) in _SHOWN.items():
+    for what, (title, unit) in _SHOWN.items():
         rows = [row for row in content["rows"] if row["what"] == what]
         named = [(_name(row), row) for row in rows]
         yield from make_row(
@@ -30,7 +30,7 @@ def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
             rounds=content["rounds"],
             faults={_name(row): row["fault"] for row in content["rows"] if row["fault"]},
             ours=[name for name, _ in named],
-            goal=goal,
+            goal=shared_goal(rows),
         )
 
 

@@ -38,7 +38,7 @@ def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
             rounds=content["rounds"],
             faults=faults,
             ours=names,
-            goal=goal or None,
+            goal=goal,
         )
 
 

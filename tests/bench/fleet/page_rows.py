@@ -21,6 +21,8 @@ _SHOWN: Final = {
 
 def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
     """A row for each figure that is shown, with all primaries."""
+    # A line for each primary and round: `bind: why`.
+    faults = {label: why for label, _, why in (line.partition(": ") for line in content["faults"])}
     about = f"{content['names']:,} names, {content['secondaries']:,} secondaries"
     for row in content["rows"]:
         key = row["workload"], row["what"]
@@ -33,4 +35,5 @@ def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
                 better="lower",
                 found=row["figures"].items(),
                 rounds=content["rounds"],
+                faults=faults,
             )

@@ -79,6 +79,12 @@ def _round(value: float) -> float:
     return float(f"{value:.5g}")
 
 
+def shared_goal(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """The goal of rows that become one chart, which has room for one line; None if they have several or none."""
+    goals = {row["goal"] for row in rows}
+    return goals.pop() if len(goals) == 1 else None
+
+
 def alone(value: float | None) -> Mapping[str, float] | None:
     """A single value as a spread."""
     return None if value is None else {"median": value, "low": value, "high": value}

@@ -24,6 +24,6 @@ def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
             better="lower",
             found=[(row["command"], row["figure"]) for row in rows],
             rounds=content["rounds"],
-            faults={row["command"]: row["fault"] for row in rows if row["fault"]},
+            faults={row["command"]: row["fault"] for row in content["rows"] if row["fault"]},
             ours=[row["command"] for row in rows],
         )

@@ -44,6 +44,7 @@ def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
                 unit="ms",
                 better="lower",
                 found=[(row["relay"], alone(row[f"added_{measure}_ms"])) for row in of],
+                faults=_faults(of),
                 rounds=rounds,
             )
     idle: dict[str, Any] = {
@@ -59,5 +60,8 @@ def _summary(
 ) -> Iterator[Row]:
     of = [row for row in rows if row["workload"] == workload and row["relay"] != DIRECT]
     found = [(row["relay"], row["summary"] and row["summary"][figure]) for row in of]
-    faults = {row["relay"]: row["fault"] for row in of if row["fault"]}
-    yield from make_row("relay", workload, name, found=found, faults=faults, rounds=rounds, **how)
+    yield from make_row("relay", workload, name, found=found, faults=_faults(of), rounds=rounds, **how)
+
+
+def _faults(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+    return {row["relay"]: row["fault"] for row in rows if row["fault"]}

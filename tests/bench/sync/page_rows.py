@@ -44,3 +44,8 @@ def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
                 ours=[OURS],
                 goal=row["goal"],
             )
+
+
+def find_faults(content: Mapping[str, Any]) -> Iterator[str]:
+    """Measurements that failed; their figures have no row that could say so."""
+    return (f"{row['size']:,}, {row['what']}: {row['fault']}" for row in content["rows"] if row["fault"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ class Part:
     needs: Sequence[str] = ()
     """Programs without which nothing can be measured."""
     root: bool = False
+    faults: Callable[[Mapping[str, Any]], Iterable[str]] = lambda _: ()
+    """What was not measured and has no row on the page that could say so, from the JSON."""
 
     def command(self, rounds: int, *, quick: bool) -> list[str]:
         """The arguments for so many rounds."""

@@ -80,6 +80,7 @@ PARTS: Final = (
         ),
         quick=("--seconds", "0.5", "--tries", "1"),
         needs=("etcd", "kube-apiserver"),
+        faults=sync.find_faults,
     ),
     Part(
         "sync-100k",
@@ -91,6 +92,7 @@ PARTS: Final = (
         arguments=("--size", "100000", "--measure", "start", "--tries", "2"),
         quick=("--tries", "1"),
         needs=("etcd", "kube-apiserver"),
+        faults=sync.find_faults,
     ),
     Part(
         "doctor",

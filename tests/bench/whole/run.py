@@ -6,26 +6,22 @@ The law: each part is a process of its own; if it fails or hangs, the other part
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from docs.speed.run import Bench, Row
+from tests.bench.kit.page_rows import OURS
 from tests.bench.whole.part import Part
 from tests.bench.whole.plan import choose_rounds, slowness
-from tests.kit.launched import ROOT
+from tests.bench.whole.process import run_command
 
 _PATIENCE: Final = 2.5
 """Times its estimate that a part may take."""
 _SPARE_SECONDS: Final = 90.0
-_ENDING_SECONDS: Final = 30.0
-"""In which a part ends its servers."""
 _QUICK_SECONDS: Final = 240.0
 
 Tell = Callable[[str, float], None]
@@ -45,8 +41,13 @@ class Found:
         return any(one.failed for one in self.benches)
 
 
-def run_parts(parts: Sequence[Part], *, seconds: float, quick: bool, folder: Path, tell: Tell) -> Found:
-    """Everything; raw figures and logs of each part are left in `folder`."""
+def run_parts(
+    parts: Sequence[Part], *, seconds: float, quick: bool, folder: Path, tell: Tell, whole: bool = False
+) -> Found:
+    """Everything; raw figures and logs of each part are left in `folder`.
+
+    Without time for the least rounds of a part it is not measured; with `whole` it is, and all take longer.
+    """
     found = Found()
     begun, planned, spent = time.monotonic(), 0.0, 0.0
     for number, part in enumerate(parts):
@@ -56,7 +57,8 @@ def run_parts(parts: Sequence[Part], *, seconds: float, quick: bool, folder: Pat
         rounds = choose_rounds(waiting, left / slow).get(part.name, 0)
         if quick:
             rounds = min(rounds, 1)
-        obstacle = part.obstacle() or ("" if quick or part.cost.seconds(rounds) * slow <= left else _no_time(left))
+        has_time = quick or whole or part.cost.seconds(rounds) * slow <= left
+        obstacle = part.obstacle() or ("" if has_time else _no_time(left))
         if obstacle:
             tell(f"{part.name}: not measured: {obstacle}", left)
             found.benches.append(Bench(part.name, part.title, part.about, trouble=obstacle))
@@ -67,8 +69,10 @@ def run_parts(parts: Sequence[Part], *, seconds: float, quick: bool, folder: Pat
         )
         found.benches.append(bench)
         found.rows += rows
-        planned += part.cost.seconds(rounds)
-        spent += bench.seconds
+        if not bench.failed:
+            # How long a part ran that hung or ended early says nothing about the machine.
+            planned += part.cost.seconds(rounds)
+            spent += bench.seconds
     return found
 
 
@@ -88,56 +92,24 @@ def _run(
     def report(line: str) -> None:
         tell(f"{part.name}: {line}", left - (time.monotonic() - begun))
 
-    trouble = _run_command(command, folder / f"{part.name}.log", limit=limit, report=report)
+    trouble = run_command(command, folder / f"{part.name}.log", limit=limit, report=report)
     bench = Bench(part.name, part.title, part.about, round(time.monotonic() - begun, 1), rounds)
     try:
-        rows = read_rows(part, json.loads(figures.read_text()))
+        content = json.loads(figures.read_text())
+        rows = read_rows(part, content)
+        lost = "; ".join([*part.faults(content), *_lost(rows)])
     except (OSError, ValueError, KeyError, TypeError) as error:
         return replace(bench, trouble=trouble or f"its figures cannot be read: {error!r}", failed=True), []
+    trouble = trouble or lost
     return replace(bench, trouble=trouble, failed=bool(trouble)), rows
+
+
+def _lost(rows: Sequence[Row]) -> Iterator[str]:
+    """Why figures of ours are missing, each reason once. A peer without a figure is named in its row alone."""
+    titles = {row.faults[OURS]: row.title for row in reversed(rows) if OURS in row.faults}
+    return (f"{title}: {reason}" for reason, title in titles.items())
 
 
 def read_rows(part: Part, content: Mapping[str, Any]) -> list[Row]:
     """The rows of a part from its JSON. Raises KeyError, TypeError and ValueError for another form."""
     return [replace(row, bench=part.name) for row in part.read(content)]
-
-
-def _run_command(command: Sequence[str], log: Path, *, limit: float, report: Callable[[str], None]) -> str:
-    """Run a command to its end; why it failed, empty if it did not."""
-    last = ""
-    with ExitStack() as stack:
-        output = stack.enter_context(log.open("w"))
-        streams: dict[str, Any] = {"stdout": output, "stderr": subprocess.PIPE}
-        process = stack.enter_context(subprocess.Popen(command, cwd=ROOT, text=True, errors="replace", **streams))
-        stack.callback(_end, process)
-        late = threading.Event()
-        timer = threading.Timer(limit, _end_late, (process, late))
-        stack.callback(timer.cancel)
-        timer.start()
-        assert process.stderr is not None
-        for line in process.stderr:
-            output.write(line)
-            if line.strip():
-                last = line.strip()
-                report(last)
-        status = process.wait()
-    if late.is_set():
-        return f"it took longer than {limit / 60:.0f} minutes"
-    return f"exit status {status}: {last}" if status else ""
-
-
-def _end_late(process: subprocess.Popen[str], late: threading.Event) -> None:
-    late.set()
-    _end(process)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """In order, so that it ends its servers; by force, if it does not."""
-    if process.poll() is not None:
-        return
-    process.terminate()
-    try:
-        process.wait(_ENDING_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

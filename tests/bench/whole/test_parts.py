@@ -20,7 +20,7 @@ from tests.bench.wholeip_events.report import Figures, to_json
 
 SPREAD: Final = {"median": 2.0, "low": 1.0, "high": 3.0}
 OUTCOME: Final = Outcome(9, 1, 0, 0, 9, 0, 0.001, 1.5, 4.5, 0.2, {})
-WORKLOADS: Final = ("table", "edns", "case", "wildcard", "100k", "forward", "two", "tap")
+WORKLOADS: Final = ("table", "edns", "case", "wildcard", "100k", "forward", "two", "tap", "rest-1000", "rest-100")
 RELAYED: Final = ("new", "keep-alive", "download", "upload", "latency", "latency-new", "idle")
 
 
@@ -42,7 +42,19 @@ def fleet_row(workload: str, what: str) -> dict[str, Any]:
 
 def sync_rows(size: int) -> list[dict[str, Any]]:
     shown = (sync.READY, sync.ANSWERED_P99, "kubernetes informer: start to synced", "something else")
-    return [{"size": size, "what": what, "figure": SPREAD, "unit": "s", "goal": 8.0} for what in shown]
+    return [{"size": size, "what": what, "figure": SPREAD, "unit": "s", "goal": 8.0, "fault": ""} for what in shown]
+
+
+def sync_fault(size: int, what: str, why: str) -> dict[str, Any]:
+    return {"size": size, "what": what, "figure": None, "unit": "", "goal": None, "fault": why}
+
+
+def doctor_row(command: str, what: str, **more: Any) -> dict[str, Any]:
+    return {"command": command, "way": "kubeconfig", "what": what, "figure": SPREAD, "goal": None, "fault": "", **more}
+
+
+def memory_row(command: str, what: str, **more: Any) -> dict[str, Any]:
+    return {"command": command, "way": "", "what": what, "figure": SPREAD, "goal": None, "fault": "", **more}
 
 
 TRAFFIC: Final = {"gigabits": [1.0], "datagram_cpu": [2.0, 3.0], "flow_cpu": [5.0]}
@@ -54,6 +66,8 @@ CONTENTS: Final[Mapping[str, Mapping[str, Any]]] = {
             dns_row(
                 "table", "unbound", summary=None, p50_ms=None, p99_ms=None, fault="it ended; its log ends: /a/path"
             ),
+            dns_row("rest-100", "unbound", summary=None, p50_ms=None, p99_ms=None, fault="it answered no query"),
+            dns_row("table", "C loop"),
             dns_row("during swap", "ours", summary=None),
         ],
     },
@@ -63,7 +77,8 @@ CONTENTS: Final[Mapping[str, Mapping[str, Any]]] = {
             relay_row(workload, relay)
             for workload in RELAYED
             for relay in ("ours", "ours, /usr/bin/python3.11 (3.11.2)", "haproxy", "no relay")
-        ],
+        ]
+        + [{**relay_row("latency", "nginx stream"), "added_p50_ms": None, "added_p99_ms": None, "fault": "it ended"}],
     },
     "faults": {
         "rounds": 1,
@@ -72,7 +87,7 @@ CONTENTS: Final[Mapping[str, Mapping[str, Any]]] = {
             {"coredns": "1.14.7", "fault": "hung", "outcome": None, "trouble": "it did not start"},
         ],
     },
-    "sync": {"rounds": 1, "rows": sync_rows(10_000)},
+    "sync": {"rounds": 1, "rows": [*sync_rows(10_000), sync_fault(10_000, "creations", "it ended")]},
     "sync-100k": {"rounds": 1, "rows": sync_rows(100_000)},
     "doctor": {
         "rounds": 1,
@@ -80,16 +95,20 @@ CONTENTS: Final[Mapping[str, Mapping[str, Any]]] = {
         "services": 2_000,
         "nodes": 500,
         "rows": [
-            {"command": "status", "way": "kubeconfig", "what": what, "figure": SPREAD, "fault": ""}
-            for what in ("time", "peak resident", "requests")
+            doctor_row("status", "time", goal=1.5),
+            doctor_row("status", "peak resident", goal=120.0),
+            doctor_row("status", "requests"),
+            doctor_row("host", "time", goal=3.0),
+            doctor_row("host", "peak resident", goal=120.0),
         ],
     },
     "memory": {
         "rounds": 2,
         "rows": [
-            {"command": "dnsproxy serve", "what": "resident", "figure": SPREAD, "fault": ""},
-            {"command": "proxy", "what": "resident", "figure": None, "fault": "it ended"},
-            {"command": "dnsproxy serve", "what": "unique", "figure": SPREAD, "fault": ""},
+            memory_row("dnsproxy serve", "resident"),
+            memory_row("dnsproxy serve", "processor time"),
+            memory_row("dnsproxy serve", "unique"),
+            memory_row("proxy", "resident", figure=None, fault="it ended"),
         ],
     },
     "wholeip": {
@@ -103,6 +122,7 @@ CONTENTS: Final[Mapping[str, Mapping[str, Any]]] = {
         "rounds": 1,
         "names": 20_000,
         "secondaries": 500,
+        "faults": ["bind: it did not start: no memory"],
         "rows": [fleet_row("one", "AXFR, p50"), fleet_row("one", "in the queue")],
     },
 }
@@ -149,7 +169,7 @@ def test_every_headline_is_a_row_of_some_part() -> None:
 
 def test_answers_have_all_servers_and_those_that_failed_with_the_reason() -> None:
     row = rows_of("dns")["dns-table-answers"]
-    assert list(row.figures) == ["Switchback", "NSD"]
+    assert list(row.figures) == ["Switchback", "NSD", "C loop"]
     assert row.faults == {"Unbound": "it ended"}
     assert row.figures["NSD"].rounds == 3
 
@@ -173,6 +193,10 @@ def test_a_fault_that_was_not_played_has_its_reason() -> None:
     assert row.peers == []
 
 
+def test_that_no_lookup_fails_is_a_goal() -> None:
+    assert rows_of("faults")["faults-failed"].goal == 0.0
+
+
 def test_the_informer_is_beside_the_start_alone() -> None:
     rows = rows_of("sync")
     assert list(rows) == ["sync-10000-start-to-ready", "sync-10000-created-to-answered-10-s-p99"]
@@ -184,15 +208,45 @@ def test_only_figures_with_a_title_are_shown_of_a_fleet() -> None:
     assert list(rows_of("fleet")) == ["fleet-one-axfr-p50"]
 
 
+@pytest.mark.parametrize(
+    ("part", "row", "faults"),
+    [
+        pytest.param("dns", "dns-table-p99", {"Unbound": "it ended"}, id="an answer after a load"),
+        pytest.param("dns", "dns-rest-100-p50", {"Unbound": "it answered no query"}, id="an answer at rest"),
+        pytest.param("relay", "relay-latency-p50", {"nginx stream": "it ended"}, id="what a relay adds"),
+        pytest.param("fleet", "fleet-one-axfr-p50", {"BIND": "it did not start: no memory"}, id="a primary"),
+        pytest.param("memory", "memory-processor-time", {"proxy": "it ended"}, id="the other figure of a command"),
+    ],
+)
+def test_a_program_without_a_figure_is_named_with_the_reason(part: str, row: str, faults: Mapping[str, str]) -> None:
+    assert rows_of(part)[row].faults == faults
+
+
+def test_a_measurement_without_a_row_is_a_fault_of_its_part() -> None:
+    faults = {part.name: list(part.faults(CONTENTS[part.name])) for part in PARTS}
+    assert faults == {**{part.name: [] for part in PARTS}, "sync": ["10,000, creations: it ended"]}
+
+
+@pytest.mark.parametrize(
+    ("row", "goal"),
+    [
+        pytest.param("doctor-peak-resident", 120.0, id="every command has the same"),
+        pytest.param("doctor-time", None, id="each command has its own"),
+    ],
+)
+def test_a_goal_is_drawn_if_all_commands_share_it(row: str, goal: float | None) -> None:
+    assert rows_of("doctor")[row].goal == goal
+
+
 def test_a_command_is_named_with_the_way_it_reaches_the_api_server() -> None:
     rows = rows_of("doctor")
     assert list(rows) == ["doctor-time", "doctor-peak-resident"]
-    assert list(rows["doctor-time"].figures) == ["dnsproxy status (kubeconfig)"]
+    assert list(rows["doctor-time"].figures) == ["dnsproxy status (kubeconfig)", "dnsproxy doctor HOST (kubeconfig)"]
 
 
 def test_of_the_memory_at_rest_a_command_that_did_not_start_has_its_reason() -> None:
     rows = rows_of("memory")
-    assert list(rows) == ["memory-resident"]
+    assert list(rows) == ["memory-resident", "memory-processor-time"]
     assert list(rows["memory-resident"].figures) == ["dnsproxy serve"]
     assert rows["memory-resident"].faults == {"proxy": "it ended"}
 
