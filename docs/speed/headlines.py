@@ -23,20 +23,41 @@ class Headline:
     peers: Sequence[str]
 
 
+LIMIT: Final = "C loop"
+"""The programs of tests/bench/limit: the same system calls, and next to nothing else."""
+LIMIT_WORK: Final = "the same, of what a C loop reaches"
+
 HEADLINES: Final = (
     Headline("answers a second, 10,000 names", "dns-table-answers", ("NSD", "Unbound", "dnsmasq", "CoreDNS hosts")),
+    Headline(LIMIT_WORK, "dns-table-answers", (LIMIT,)),
     Headline("the same with EDNS", "dns-edns-answers", ("NSD", "Unbound")),
     Headline("the same with 100,000 names", "dns-100k-answers", ("NSD", "Unbound")),
     Headline("the same below a wildcard", "dns-wildcard-answers", ("NSD", "Unbound")),
-    Headline("time of an answer at rest, median", "dns-table-p50", ("NSD", "Unbound", "dnsmasq", "CoreDNS hosts")),
+    Headline("time of an answer at rest, median", "dns-rest-1000-p50", ("NSD", "Unbound", "dnsmasq", "CoreDNS hosts")),
     Headline("processor time of a forwarded query", "dns-forward-cpu", ("dnsmasq", "CoreDNS forward")),
-    Headline("processor time of a relayed connection", "relay-new-cpu", ("haproxy", "nginx stream", "Go io.Copy")),
+    Headline(
+        "processor time of a relayed connection", "relay-new-cpu", ("haproxy", "nginx stream", "Go io.Copy", LIMIT)
+    ),
     Headline(
         "the same of a request on a kept connection", "relay-keep-alive-cpu", ("haproxy", "nginx stream", "Go io.Copy")
     ),
     Headline("processor time of 512 MB through the relay", "relay-download-cpu", ("haproxy", "haproxy, always splice")),
     Headline("memory of an idle connection", "relay-idle-memory", ("haproxy", "Go io.Copy")),
 )
+
+IN_README: Final = (
+    "dns-table-answers",
+    "dns-rest-1000-p50",
+    "dns-forward-cpu",
+    "relay-new-cpu",
+    "relay-download-cpu",
+    "dns-edns-answers",
+    "dns-100k-answers",
+    "relay-idle-memory",
+    "dns-wildcard-answers",
+    "relay-keep-alive-cpu",
+)
+"""Rows of headlines, those that the README needs most first."""
 
 
 def compare(run: Run, headline: Headline) -> Iterator[tuple[str, float]]:

@@ -53,9 +53,12 @@ class Row:
         return [name for name in self.figures if name not in self.ours]
 
     def ratio(self, peer: str) -> float | None:
-        """Ours divided by theirs, of medians; None if one of them is missing or zero."""
+        """Ours divided by theirs, of medians; None if one of them is missing or below zero, or theirs is zero."""
         ours, theirs = self.figures.get(self.ours[0]), self.figures.get(peer)
-        if peer in self.ours or ours is None or theirs is None or not theirs.median:
+        if peer in self.ours or ours is None or theirs is None:
+            return None
+        # A difference between two times may come out below zero: noise, which says nothing about who is ahead.
+        if ours.median < 0 or theirs.median <= 0:
             return None
         return ours.median / theirs.median
 

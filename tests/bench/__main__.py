@@ -27,6 +27,11 @@ from tests.bench.whole.status import Status
 from tests.kit.launched import ROOT
 
 FAILED = 1
+README = ROOT / "README.md"
+_RECORD_HELP = (
+    "Also write docs/speed.json, and the README's table from it. Every part then has its rounds, "
+    "even if all take longer than --minutes."
+)
 
 EPILOG = """\b
 Parts:
@@ -57,15 +62,17 @@ Exit status: 0 measured, also if programs are missing, which the page says; 1 a 
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="What to print.")
 @click.option("--folder", type=click.Path(path_type=Path), default="build/bench", help="For the page and all figures.")
 @click.option("--beside", default="", metavar="TEXT", help="What else runs on the machine, for the page.")
-@click.option("--record", is_flag=True, help="Also write docs/speed.json, and the README's table from it.")
+@click.option("--record", is_flag=True, help=_RECORD_HELP)
 def main(
     *, minutes: float, only: Sequence[str], quick: bool, output: str, folder: Path, beside: str, record: bool
 ) -> None:
     """Measure Switchback beside its peers, and write one page with charts."""
+    if record and (only or quick):
+        raise click.UsageError("--record replaces all recorded figures: not with --only or --quick")
     parts = [one for one in PARTS if not only or one.name in only]
     folder = _make_folder(folder)
     look_around()
-    run = _measure(parts, minutes * 60, quick=quick, folder=folder, beside=beside)
+    run = _measure(parts, minutes * 60, quick=quick, whole=record, folder=folder, beside=beside)
     (folder / "run.json").write_text(format_run(run), encoding="utf-8")
     page = folder / "index.html"
     page.write_text(format_page(run), encoding="utf-8")
@@ -79,20 +86,21 @@ def main(
         sys.exit(FAILED)
 
 
-def _measure(parts: Sequence[Part], seconds: float, *, quick: bool, folder: Path, beside: str) -> Run:
-    machine, begun, status = read_machine(beside), time.monotonic(), Status()
+def _measure(parts: Sequence[Part], seconds: float, *, quick: bool, whole: bool, folder: Path, beside: str) -> Run:
+    # Read first: the work tree may get another commit meanwhile.
+    machine, commit, begun, status = read_machine(beside), read_commit(), time.monotonic(), Status()
     try:
         with interruptible():
-            found = run_parts(parts, seconds=seconds, quick=quick, folder=folder, tell=status.tell)
+            found = run_parts(parts, seconds=seconds, quick=quick, whole=whole, folder=folder, tell=status.tell)
     finally:
         status.finish()
-    return _make_run(found, machine=machine, minutes=(time.monotonic() - begun) / 60)
+    return _make_run(found, machine=machine, commit=commit, minutes=(time.monotonic() - begun) / 60)
 
 
-def _make_run(found: Found, *, machine: Machine, minutes: float) -> Run:
+def _make_run(found: Found, *, machine: Machine, commit: str, minutes: float) -> Run:
     return Run(
         date=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
-        commit=read_commit(),
+        commit=commit,
         minutes=round(minutes, 1),
         machine=machine,
         programs=read_programs(),
@@ -112,8 +120,7 @@ def _make_folder(folder: Path) -> Path:
 def _record(run: Run) -> None:
     """The guide's figures, and the README's table."""
     RECORDED.write_text(format_run(run), encoding="utf-8")
-    readme = ROOT / "README.md"
-    readme.write_text(update_readme(readme.read_text(encoding="utf-8"), run), encoding="utf-8")
+    README.write_text(update_readme(README.read_text(encoding="utf-8"), run), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -52,9 +52,11 @@ def test_a_ratio_is_ours_to_theirs_and_says_who_is_ahead(better: Any, ahead: boo
         pytest.param("NSD", {"Switchback": Figure(1, 1, 1)}, id="theirs is missing"),
         pytest.param("NSD", {"NSD": Figure(1, 1, 1)}, id="ours is missing"),
         pytest.param("NSD", {"Switchback": Figure(1, 1, 1), "NSD": Figure(0, 0, 0)}, id="theirs is zero"),
+        pytest.param("NSD", {"Switchback": Figure(1, 1, 1), "NSD": Figure(-1, -2, 1)}, id="theirs is below zero"),
+        pytest.param("NSD", {"Switchback": Figure(-1, -2, 1), "NSD": Figure(1, 1, 1)}, id="ours is below zero"),
     ],
 )
 def test_there_is_no_ratio_without_two_figures(peer: str, figures: dict[str, Figure]) -> None:
-    row = make_row(figures=figures)
+    row = make_row(figures=figures, better="lower")
     assert row.ratio(peer) is None
     assert not row.is_ahead(peer)
