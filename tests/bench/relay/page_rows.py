@@ -36,7 +36,10 @@ def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
         yield from _summary(rows, workload, "rate", "rate", rounds, **how)
     for workload, about in _LATENCY.items():
         for measure, words in (("p50", "median"), ("p99", "99th percentile")):
-            of = [row for row in rows if row["workload"] == workload and row["relay"] != DIRECT]
+            both = [row for row in rows if row["workload"] == workload]
+            of = [row for row in both if row["relay"] != DIRECT]
+            direct = _faults(both).get(DIRECT)
+            without = {row["relay"]: f"without a relay: {direct}" for row in of} if direct else {}
             yield from make_row(
                 *("relay", workload, measure),
                 title=f"Time that a relay adds to a request, {words}",
@@ -44,7 +47,7 @@ def make_page_rows(content: Mapping[str, Any]) -> Iterator[Row]:
                 unit="ms",
                 better="lower",
                 found=[(row["relay"], alone(row[f"added_{measure}_ms"])) for row in of],
-                faults=_faults(of),
+                faults={**without, **_faults(of)},
                 rounds=rounds,
             )
     idle: dict[str, Any] = {

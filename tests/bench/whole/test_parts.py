@@ -186,6 +186,14 @@ def test_latency_is_what_a_relay_adds() -> None:
     assert "no relay" not in rows["relay-latency-p99"].figures
 
 
+def test_without_the_time_of_no_relay_every_relay_has_the_reason() -> None:
+    direct = {**relay_row("latency", "no relay"), "summary": None, "fault": "it ended"}
+    ours = {**relay_row("latency", "ours"), "added_p50_ms": None, "added_p99_ms": None}
+    (part,) = (one for one in PARTS if one.name == "relay")
+    rows = {row.id: row for row in read_rows(part, {"rounds": 1, "rows": [ours, direct]})}
+    assert rows["relay-latency-p99"].faults == {"Switchback": "without a relay: it ended"}
+
+
 def test_a_fault_that_was_not_played_has_its_reason() -> None:
     row = rows_of("faults")["faults-slowest"]
     assert row.figures["killed, CoreDNS 1.14.7"].median == 1.5
