@@ -18,11 +18,14 @@ from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.serve.ranked_config_maps import Hidden, RankedConfigMaps
 from sidecar.kubernetes.objects import Unreadable
 from sidecar.kubernetes.structs.workload import ConfigMap
+from sidecar.kubernetes.watch_policy import Pace
 from tests.kit.faulty_api import client_in_memory, failure
 from tests.kit.live_api import LiveApi
 
 FIRST, SECOND, THIRD = (ObjectRef(f"{name}-system", name) for name in ("first", "second", "third"))
 ALL: Final = (FIRST, SECOND, THIRD)
+PACE: Final = Pace(backoff_limit=8)
+"""After 30 seconds of failures the next attempt may come 30 later, and the deadline of a test is 60."""
 
 
 def path_of(ref: ObjectRef) -> str:
@@ -91,7 +94,7 @@ async def following(api: LiveApi, *refs: ObjectRef, expected: ObjectRef | None =
     async with client_in_memory(api) as client, trio.open_nursery() as nursery:
 
         async def run() -> None:
-            await followed.ranked.run(client, expected=expected)
+            await followed.ranked.run(client, expected=expected, pace=PACE)
 
         nursery.start_soon(run)
         yield followed
