@@ -1,8 +1,9 @@
 """Shared reads: a client that sends each request of one look at a cluster once, however many readers need its answer.
 
 The law: an answer is shared while its request is under way and afterwards, and so is an ApiError. A long answer is not
-kept: the pages of a big cluster's lists would be most of a program's memory. Only for a program that looks once: what
-follows changes, or reads again after a write, has an ApiClient.
+kept: the pages of a big cluster's lists would be most of a program's memory. A list whose continue token has expired is
+forgotten, so that its readers can begin it anew. Only for a program that looks once: what follows changes, or reads
+again after a write, has an ApiClient.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 import trio
 
 from sidecar.kubernetes.cluster import Cluster
-from sidecar.kubernetes.errors import ApiError, Oversized, TimedOut
+from sidecar.kubernetes.errors import ApiError, Gone, Oversized, TimedOut
 from sidecar.kubernetes.reads import Reads
 
 _LONGEST: Final = 256 << 10
@@ -62,6 +63,8 @@ class SharedReads:
         except ApiError as error:
             # An Oversized is one reader's own limit.
             answer.found = None if isinstance(error, Oversized) else error
+            if isinstance(error, Gone):
+                self._forget(key[0])
             raise
         else:
             answer.found = body if len(body) <= _LONGEST else None
@@ -70,6 +73,11 @@ class SharedReads:
             answer.ended.set()
             if answer.found is None and self._answers.get(key) is answer:
                 del self._answers[key]
+
+    def _forget(self, path: str) -> None:
+        """A new list would begin with the chunk that has the expired token, and fail each time."""
+        for key in [one for one in self._answers if one[0] == path]:
+            del self._answers[key]
 
 
 async def _wait(answer: _Answer, seconds: float) -> bytes | ApiError | None:

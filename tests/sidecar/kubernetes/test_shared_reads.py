@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from sidecar.kubernetes.cluster import Cluster
-from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, Oversized, ServerTrouble, TimedOut
+from sidecar.kubernetes.errors import ApiError, Forbidden, Gone, NotFound, Oversized, ServerTrouble, TimedOut
+from sidecar.kubernetes.objects import Collection, ObjectMeta
+from sidecar.kubernetes.one_shot import list_all
 from sidecar.kubernetes.shared_reads import SharedReads
 from tests.kit.faulty_api import cluster_at
 
 PATH = "/api/v1/nodes"
+
+
+class Node(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta
+
+
+NODES = Collection("Node", PATH, Node)
+
+
+def chunk(name: str, *, token: str = "") -> bytes:
+    """One of a list: a node, and the continue token."""
+    return msgspec.json.encode({"metadata": {"continue": token}, "items": [{"metadata": {"name": name}}]})
 
 
 class Server:
@@ -131,4 +146,32 @@ async def test_the_largest_answer_is_each_readers_own(autojump_clock: MockClock)
     assert isinstance((await read_together(reads, {"largest": 3}))[0], Oversized)
     assert await read_together(reads, {"largest": 5}) == [b"12345"]
     assert len(server.asked) == 2
+    assert autojump_clock.current_time() == pytest.approx(2)
+
+
+async def test_after_an_expired_continue_token_each_list_begins_anew_and_is_shared_again(
+    autojump_clock: MockClock,
+) -> None:
+    server = Server(
+        chunk("old", token="expired"), Gone("410: expired"), chunk("n1", token="new"), chunk("n2"), Forbidden("a fifth")
+    )
+    reads, found = shared(server), list[list[str]]()
+
+    async def read() -> None:
+        found.append(sorted(await list_all(reads, NODES)))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(read)
+    assert found == [["n1", "n2"]] * 3
+    assert [params.get("continue") for _, params in server.asked] == [None, "expired", None, "new"]
+    assert autojump_clock.current_time() == pytest.approx(4)
+
+
+async def test_other_lists_are_kept_when_a_continue_token_expires(autojump_clock: MockClock) -> None:
+    server = Server(b"{}", Gone("410: expired"))
+    reads = shared(server)
+    await read_together(reads, {"path": "/api/v1/services"})
+    await read_together(reads, {"params": {"continue": "x"}})
+    assert await read_together(reads, {"path": "/api/v1/services"}) == [b"{}"]
     assert autojump_clock.current_time() == pytest.approx(2)
