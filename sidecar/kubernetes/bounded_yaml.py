@@ -42,6 +42,8 @@ def decode_yaml(text: bytes) -> object:
         raise ValueError(" ".join(str(error).split())) from error
     except LookupError as error:
         raise ValueError(f"a value is not of its tag's type: {error}") from error
+    except OverflowError as error:  # of a number in base 60, which YAML 1.1 has
+        raise ValueError(f"a number is too large: {error}") from error
 
 
 def _check_expansion(text: bytes) -> None:

@@ -47,6 +47,7 @@ def test_a_text_is_its_values(text: str, value: object) -> None:
         pytest.param(b"!!bool perhaps", "not of its tag's type: 'perhaps'", id="a boolean that is none"),
         pytest.param(b"!!int many", "many", id="a number that is none"),
         pytest.param(b"!!int ''", "not of its tag's type", id="a number without a digit"),
+        pytest.param(b"a: 1" + b":1" * 200 + b".0", "too large", id="a number with more places than a float has"),
         pytest.param(b"a: *b", "alias b has no anchor", id="an alias without an anchor"),
         pytest.param(b"a: &b [*b]", "is inside it", id="an alias inside itself"),
         pytest.param(b"a: &b {<<: *b}", "is inside it", id="a merge with itself"),
