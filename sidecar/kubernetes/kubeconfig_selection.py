@@ -108,7 +108,9 @@ def parse_kubeconfig(texts: Iterable[tuple[Path, bytes]], *, files: str, context
 
 
 def _choose_context(shapes: Sequence[tuple[Path, Shape]], *, files: str, context: str | None) -> _Found[Context]:
-    contexts = _merge((path, entry.name, entry.context) for path, shape in shapes for entry in shape.contexts or ())
+    contexts = _merge(
+        (path, entry.name, entry.context or Context()) for path, shape in shapes for entry in shape.contexts or ()
+    )
     names = ", ".join(sorted(contexts)) or "none"
     name = context or next((shape.current_context for _, shape in shapes if shape.current_context), None)
     if not name:
@@ -126,7 +128,9 @@ def _merge(entries: Iterable[tuple[Path, str, Entry]]) -> dict[str, _Found[Entry
 
 
 def _find_cluster(shapes: Sequence[tuple[Path, Shape]], chosen: _Found[Context]) -> _Found[ClusterEntry]:
-    clusters = _merge((path, entry.name, entry.cluster) for path, shape in shapes for entry in shape.clusters or ())
+    clusters = _merge(
+        (path, entry.name, entry.cluster or ClusterEntry()) for path, shape in shapes for entry in shape.clusters or ()
+    )
     return _find(clusters, chosen, "cluster", chosen.value.cluster)
 
 
@@ -205,6 +209,10 @@ def _check_user(found: _Found[User]) -> None:
     where = f"{found.path}: user {found.name!a}"
     if (user.token or user.token_file) and (user.username or user.password):
         raise ClusterConfigError(f"{where}: both token and username; only one can count")
+    if user.exec is not None and (lacking := _lacking(command=user.exec.command, apiVersion=user.exec.api_version)):
+        raise ClusterConfigError(f"{where}: exec has no {lacking}")
+    if user.auth_provider is not None and not user.auth_provider.name:
+        raise ClusterConfigError(f"{where}: auth-provider has no name")
     if user.exec is not None and user.auth_provider is not None:
         raise ClusterConfigError(f"{where}: both exec and auth-provider; only one can count")
     if user.impersonate:
@@ -214,6 +222,11 @@ def _check_user(found: _Found[User]) -> None:
             f"{where}: kubectl 1.26 took auth-provider {user.auth_provider.name!a} out, and it is not supported here "
             "either; use the exec plugin of your cloud (gke-gcloud-auth-plugin, kubelogin)"
         )
+
+
+def _lacking(**values: str) -> str:
+    """The first key without a value."""
+    return next((key for key, value in values.items() if not value), "")
 
 
 def _token(found: _Found[User], text: str) -> str:

@@ -1,7 +1,7 @@
 """The structure of one kubeconfig: its keys and their types.
 
 The law: pure; what the file says, before any rule about it. Unknown keys are ignored, as in client-go; an incomplete
-entry is no fault until a context uses it.
+entry with a name is no fault until a context uses it.
 https://github.com/kubernetes/client-go/blob/master/tools/clientcmd/api/v1/types.go
 """
 
@@ -28,7 +28,7 @@ class NamedContext(msgspec.Struct, frozen=True):
     """An entry of `contexts`."""
 
     name: str
-    context: Context = Context()
+    context: Context | None = None
 
 
 class ClusterEntry(msgspec.Struct, frozen=True, rename="kebab"):
@@ -46,21 +46,21 @@ class NamedCluster(msgspec.Struct, frozen=True):
     """An entry of `clusters`."""
 
     name: str
-    cluster: ClusterEntry = ClusterEntry()
+    cluster: ClusterEntry | None = None
 
 
 class AuthProvider(msgspec.Struct, frozen=True):
     """An identity provider; client-go has only OpenID Connect left."""
 
-    name: str
+    name: str = ""
     config: dict[str, str] | None = None
 
 
 class Exec(msgspec.Struct, frozen=True, rename="camel"):
     """A plugin that prints credentials."""
 
-    command: str
-    api_version: str
+    command: str = ""
+    api_version: str = ""
     args: list[str] | None = None
     env: list[dict[str, str]] | None = None
     install_hint: str | None = None

@@ -86,6 +86,23 @@ def test_an_unused_entry_may_be_incomplete() -> None:
     assert select(one).context == "home"
 
 
+@pytest.mark.parametrize(
+    ("kind", "entry"),
+    [
+        pytest.param("contexts", {"name": "new", "context": None}, id="a context"),
+        pytest.param("clusters", {"name": "new", "cluster": None}, id="a cluster"),
+        pytest.param("users", {"name": "new", "user": {"exec": {"apiVersion": "v1"}}}, id="a plugin without command"),
+        pytest.param("users", {"name": "new", "user": {"exec": {"command": "a"}}}, id="a plugin without version"),
+        pytest.param("users", {"name": "new", "user": {"auth-provider": {}}}, id="a provider without a name"),
+    ],
+)
+def test_an_unused_entry_without_what_it_needs_is_no_fault(kind: str, entry: dict[str, Any]) -> None:
+    """As for kubectl."""
+    one = document()
+    one[kind].append(entry)
+    assert select(one).context == "home"
+
+
 PLUGIN = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "plugin"}}
 OIDC = {"auth-provider": {"name": "oidc", "config": {"id-token": "x"}}}
 
@@ -125,7 +142,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "another user": (document(users=[{"name": "v"}]), "context 'home': no user 'u' in users: v"),
     "cluster missing": (document(clusters=None), "context 'home': no cluster 'c' in clusters: none"),
     "context without cluster": (document(contexts=[{"name": "home", "context": {}}]), "no cluster '' in clusters: c"),
-    "context that is null": (document(contexts=[{"name": "home", "context": None}]), r"\$.contexts\[0\].context"),
+    "context that is null": (document(contexts=[{"name": "home", "context": None}]), "no cluster '' in clusters: c"),
+    "cluster that is null": (document(clusters=[{"name": "c", "cluster": None}]), "cluster 'c': server '' is not"),
     "name that is a number": (document(contexts=[{"name": 1}]), r"got `int` - at `\$.contexts\[0\].name`"),
     "users that are a mapping": (document(users={"u": {}}), r"got `object` - at `\$.users`"),
     "another kind": (document(kind="Secret"), "its kind is 'Secret', not Config"),
@@ -170,7 +188,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "token of blanks": (document(user={"token": " "}), "token of 'u' is not a token"),
     "token that is a number": (document(user={"token": 12345}), r"\$.users\[0\].user.token"),
     "token that is a boolean": (document(user={"token": True}), r"\$.users\[0\].user.token"),
-    "plugin without command": (document(user={"exec": {"apiVersion": "v1"}}), "command"),
+    "plugin without command": (document(user={"exec": {"apiVersion": "v1"}}), "user 'u': exec has no command"),
+    "plugin without version": (document(user={"exec": {"command": "a"}}), "user 'u': exec has no apiVersion"),
+    "provider without a name": (document(user={"auth-provider": {}}), "user 'u': auth-provider has no name"),
     "arguments that are a text": (document(user={"exec": PLUGIN["exec"] | {"args": "a"}}), "exec.args"),
 }
 
