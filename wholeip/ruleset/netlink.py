@@ -65,7 +65,7 @@ def parse_attributes(octets: bytes) -> Iterator[tuple[int, bytes]]:
     offset = 0
     while offset < len(octets):
         length, kind = _ATTRIBUTE.unpack_from(octets, offset)
-        if length < _ATTRIBUTE.size:
+        if length < _ATTRIBUTE.size or offset + length > len(octets):
             raise struct.error("an attribute of an impossible length")
         yield kind & TYPE_MASK, octets[offset + _ATTRIBUTE.size : offset + length]
         offset += aligned(length)
