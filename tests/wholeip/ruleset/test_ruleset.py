@@ -23,6 +23,7 @@ from wholeip.ruleset.ruleset import (
     format_ruleset,
     format_transaction,
     make_ruleset,
+    ruleset_steps,
 )
 from wholeip.ruleset.static_rules import CHAINS, COLLECTIONS
 
@@ -205,6 +206,12 @@ def test_mappings_that_cannot_be_rules_are_refused(some: list[Mapping], message:
 def test_a_table_has_a_plain_name(name: str) -> None:
     with pytest.raises(ValueError, match="is not the name of a table"):
         make_ruleset([], table=name)
+
+
+def test_no_step_has_all_networks_of_a_cluster() -> None:
+    """A cluster may have thousands of nodes, each with an address and a network of pods."""
+    nodes = [ip_network(f"198.18.{one}.9/32") for one in range(200)]
+    assert len(list(ruleset_steps([], cluster=nodes))) >= len(nodes)
 
 
 @settings(max_examples=40)
