@@ -58,7 +58,7 @@ def parse_elements(datagrams: Iterable[bytes], collection: Collection) -> Genera
         for element in read:
             found.append(element)
             yield
-        return _intervals(found, collection)
+        return (yield from _intervals(found, collection))
     format_key, format_value = _format_of(collection.key), _format_of(collection.value)
     elements = {}
     for number, element in enumerate(read):
@@ -166,11 +166,12 @@ _FORMATS: Final[dict[str, Callable[[bytes], str]]] = {
 }
 
 
-def _intervals(elements: Iterable[_Element], collection: Collection) -> dict[str, str]:
+def _intervals(elements: Iterable[_Element], collection: Collection) -> Generator[None, None, dict[str, str]]:
     """An interval ends before an end, or with the address space. An end that begins the space ends none."""
     length = _LENGTHS[collection.key]
     found, begun = {}, None
     for element in sorted(elements, key=lambda one: (one.key, not one.ends)):
+        yield
         if len(element.key) != length or element.value is not None:
             raise NotUnderstood("an interval of another kind of set")
         place = int.from_bytes(element.key, "big")

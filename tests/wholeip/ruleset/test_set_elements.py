@@ -107,6 +107,12 @@ def test_nft_marks_an_interval_to_the_end_of_the_space() -> None:
     assert parse(NETWORKS4, element(packed("224.0.0.0"), user_data=OPEN)) == {"224.0.0.0/3": ""}
 
 
+def test_an_interval_is_read_and_written_in_steps_of_its_own() -> None:
+    """Another program may have added thousands; the last step must not have them all."""
+    bounds = [[element(packed(f"10.{one}.0.0")), element(packed(f"10.{one}.0.9"), flags=END)] for one in range(100)]
+    assert len(list(parse_elements([datagram(*one) for one in bounds], NETWORKS4))) == 400
+
+
 @pytest.mark.parametrize(
     ("collection", "elements"),
     [
