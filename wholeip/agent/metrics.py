@@ -31,7 +31,7 @@ class AgentCollector(Collector):
         status = self._status
         yield GaugeMetricFamily("wholeip_services", "Services with our label.", value=status.services)
         yield GaugeMetricFamily(
-            "wholeip_mappings", "Addresses of load balancers that are mapped to a pod.", value=len(status.plan.mappings)
+            "wholeip_mappings", "Addresses of load balancers that are mapped to a pod.", value=status.plan.mapping_count
         )
         yield self._skipped()
         yield GaugeMetricFamily(
@@ -62,7 +62,7 @@ class AgentCollector(Collector):
         family = GaugeMetricFamily(
             "wholeip_services_skipped", "Services with something excluded, by reason.", labels=["reason"]
         )
-        counts = skipped(self._status.plan.reports)
+        counts = skipped(self._status.plan.each_report())
         for reason in Reason:
             if reason not in NOTES:
                 family.add_metric([str(reason)], counts[str(reason)])

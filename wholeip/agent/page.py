@@ -17,7 +17,7 @@ from sidecar.admin.page.markup import html, joined
 from wholeip.agent.document import describe_opened, show_mapping
 from wholeip.agent.status import APPLIED, FAILED, AgentStatus
 from wholeip.mappings.mapping import Mapping as PodMapping
-from wholeip.mappings.reports import NOTES, skipped
+from wholeip.mappings.reports import NOTES
 
 SHOWN: Final = 1_000
 """Rows of a table; `wholeip status` shows all."""
@@ -42,7 +42,7 @@ CHARTS: Final = (
 def read_counters(status: AgentStatus) -> Mapping[str, float]:
     """One sample for History.take."""
     return {
-        "mappings": len(status.plan.mappings),
+        "mappings": status.plan.mapping_count,
         "applied": status.attempts[APPLIED],
         "failed": status.attempts[FAILED],
         "repaired": status.repaired,
@@ -88,13 +88,13 @@ def _state(status: AgentStatus) -> Fact:
 
 
 def _tiles(status: AgentStatus) -> Iterator[Fact]:
-    excluded = len({one.service for one in status.plan.reports if one.reason not in NOTES})
-    yield Fact("Mappings", f"{len(status.plan.mappings):,}", live="mappings")
+    excluded = len({one.service for one in status.plan.each_report() if one.reason not in NOTES})
+    yield Fact("Mappings", f"{status.plan.mapping_count:,}", live="mappings")
     yield Fact("Services", f"{status.services:,}", live="services")
     yield Fact(
         "Services with something excluded",
         f"{excluded:,}",
-        Level.WARN if skipped(status.plan.reports) else Level.PLAIN,
+        Level.WARN if excluded else Level.PLAIN,
         "skipped",
     )
     yield Fact("Changes of other programs undone", f"{status.repaired:,}", _warn(status.repaired), "repaired")

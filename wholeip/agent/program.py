@@ -106,7 +106,7 @@ async def serve(
     if settings.remove_on_exit:
         await _remove(table)
     else:
-        log.info("stopped; the rules stay until `wholeip uninstall`", mappings=len(status.plan.mappings))
+        log.info("stopped; the rules stay until `wholeip uninstall`", mappings=status.plan.mapping_count)
     if ender:
         with trio.move_on_after(_FLOW_SECONDS):
             await ender.finish()

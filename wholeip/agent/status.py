@@ -85,5 +85,5 @@ class AgentStatus:
         if reason := self.why_not_ready():
             return reason
         away = [f"{watch.kind}: {watch.describe()}" for watch in self.watches if watch.error and not watch.absent]
-        summary = f"{len(self.plan.mappings)} mappings of {self.services} Services"
+        summary = f"{self.plan.mapping_count} mappings of {self.services} Services"
         return "; ".join([summary, *self.advice, *away])

@@ -8,7 +8,7 @@ address, of a load balancer or of a pod: a Service that shares none has the same
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as AbstractMapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -58,14 +58,23 @@ class Plan:
 
     @cached_property
     def mappings(self) -> tuple[Mapping, ...]:
-        """All mappings, those of older Services first."""
+        """All mappings, those of older Services first: sorted, while mapping_count and parts cost nothing."""
         by_age = sorted(self.parts.items(), key=lambda item: (item[1].created, item[0]))
         return tuple(one for _, part in by_age for one in part.mappings)
+
+    @property
+    def mapping_count(self) -> int:
+        """The number of all mappings."""
+        return sum(len(part.mappings) for part in self.parts.values())
 
     @cached_property
     def reports(self) -> tuple[Report, ...]:
         """All reports, sorted by Service."""
-        return tuple(sorted(one for part in self.parts.values() for one in part.reports))
+        return tuple(sorted(self.each_report()))
+
+    def each_report(self) -> Iterator[Report]:
+        """The same in any order."""
+        return (one for part in self.parts.values() for one in part.reports)
 
     def part(self, service: str) -> Part:
         """The part of a Service; an empty one if it is not in the plan."""

@@ -11,6 +11,7 @@ from sidecar.admin.port import make_registry
 from sidecar.kubernetes.follower_status import FollowerStatus
 from tests.wholeip.agent.test_status import MAPPING, status
 from wholeip.agent.metrics import AgentCollector
+from wholeip.agent.page import agent_facts, read_counters
 from wholeip.agent.status import DURATION_BOUNDS, AgentStatus
 from wholeip.mappings.plan import Part, Plan
 from wholeip.mappings.reports import NOTES, Reason, Report
@@ -36,6 +37,16 @@ def test_an_agent_that_has_done_nothing_has_all_its_metrics_at_nought() -> None:
     assert {name for name, _ in found} >= {"wholeip_mappings", "wholeip_drift_repaired_total", "wholeip_in_step"}
     reasons = {dict(labels)["reason"] for name, labels in found if name == "wholeip_services_skipped"}
     assert reasons == {str(one) for one in Reason if one not in NOTES}
+
+
+def test_nothing_is_sorted_for_a_scrape_or_a_probe() -> None:
+    """Each change makes a new plan, which may have thousands of mappings."""
+    one = status(plan=Plan(status().plan.parts))
+    scraped(one)
+    assert one.describe().startswith("1 mappings")
+    read_counters(one)
+    list(agent_facts(one))
+    assert vars(one.plan).keys() == {"parts"}
 
 
 def test_each_figure_has_its_metric() -> None:
