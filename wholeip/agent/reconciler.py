@@ -22,6 +22,7 @@ from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 from wholeip.agent.comparison import Compared, Comparison
 from wholeip.agent.notifications import Notifications
+from wholeip.agent.operator_log import Advise, OperatorLog
 from wholeip.agent.pace import ReconcilePace
 from wholeip.agent.status import FAILED, AgentStatus
 from wholeip.agent.update import DesiredTable, Update, update_from, whole_update
@@ -30,7 +31,6 @@ from wholeip.kernel.nft import Table
 from wholeip.kernel.sysctls import advise
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.plan import Plan
-from wholeip.mappings.reports import NOTES
 from wholeip.ruleset.in_use import address_count, in_use_of
 from wholeip.ruleset.nft_errors import NftFailed, NoAnswer, Refused
 from wholeip.ruleset.ruleset import TABLE, BadMapping, Ruleset, changes
@@ -42,10 +42,6 @@ OnApplied = Callable[[Update], None]
 
 OnReports = Callable[[Iterable[str] | None, Plan], None]
 """Receives the Services whose reports may differ (None: any), and the plan that the kernel has."""
-
-Advise = Callable[[Iterable[int]], Iterable[str]]
-"""The sysctls to change on this node for mappings of these families."""
-
 
 _REST: Final = 4
 """Wait this multiple of a comparison's duration until the next one, but never longer than after a repair."""
@@ -73,7 +69,7 @@ class Reconciler:
         self._pace = pace or ReconcilePace()
         self._on_applied = on_applied
         self._on_reports = on_reports
-        self._advise = advise
+        self._operator_log = OperatorLog(state, status, advise)
         self._woken = trio.Event()
         self._written = WrittenTable(table, status)
         self._comparison = Comparison(table, self._written, self._note_repair)
@@ -87,8 +83,6 @@ class Reconciler:
         self._failures = 0
         self._in_use = in_use_of(None)
         """The mappings that an earlier run left in the kernel."""
-        self._families = frozenset[int]()
-        """The address families of the mappings."""
 
     async def begin(self) -> int:
         """Read the table that an earlier run left; the number of its addresses.
@@ -209,31 +203,14 @@ class Reconciler:
             self._on_applied(Update(before, self._written.known, gap=True))
 
     def _note(self, update: Update) -> None:
-        """Record what the kernel has now; each report is logged once while it lasts."""
+        """Record what the kernel has now."""
         status, plan = self._status, update.desired.plan
         before = self._written.known.plan if self._written.known else Plan()
         self._written.known, self._written.uncertain = update.desired, False
         status.plan, status.services = plan, len(self._state)
         if self._on_reports is not None:
             self._on_reports(update.services, plan)
-        services = plan.parts.keys() if update.services is None else update.services
-        # The next comparison removes a family that has no mappings left.
-        kept = self._families if update.services is not None else frozenset[int]()
-        self._families = kept.union(one.address.version for one in plan.mappings_of(services))
-        self._look_at_node()
-        for service in sorted(services):
-            known = before.part(service).reports
-            for report in plan.part(service).reports:
-                if report not in known:
-                    write = log.info if report.reason in NOTES else log.warning
-                    write("Service", service=report.service, reason=str(report.reason), detail=report.detail)
-
-    def _look_at_node(self) -> None:
-        advice = (*self._state.advise(), *self._advise(sorted(self._families)))
-        for line in advice:
-            if line not in self._status.advice:
-                log.warning("an operator must change this", advice=line)
-        self._status.advice = advice
+        self._operator_log.note_plan(update.services, before, plan)
 
     def _suspect(self) -> None:
         self._suspected.set()
@@ -269,6 +246,5 @@ class Reconciler:
         if compared.unrepairable:
             self._replace = True
             self.wake()
-        if compared.families is not None and compared.known is self._written.known:
-            self._families = compared.families
-        self._look_at_node()
+        is_current = compared.known is self._written.known
+        self._operator_log.note_comparison(compared.families if is_current else None)
