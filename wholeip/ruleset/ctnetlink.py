@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address
 from typing import Final
 
 from wholeip.ruleset.netlink import (
@@ -33,6 +33,8 @@ _LAYOUTS: Final = {2: struct.Struct("=HHHHHH4sHH4s"), 10: struct.Struct("=HHHHHH
 """By family (AF_INET, AF_INET6), the start of a tuple: three attribute headers, the source, a header, the target."""
 _SOURCE: Final = 6
 """The place of the source in a layout."""
+_ADDRESSES: Final = {4: IPv4Address, 16: IPv6Address}
+"""By the number of their octets."""
 _PORTS: Final = frozenset({6, 17, 132})
 """Protocols with ports: TCP, UDP and SCTP."""
 
@@ -81,8 +83,8 @@ def parse_flows(
 
 def _flow(attributes: dict[int, bytes], original: tuple[bytes, bytes], reply: tuple[bytes, bytes]) -> Flow:
     protocol = dict(parse_attributes(dict(parse_attributes(attributes[_TUPLE_ORIGINAL]))[_TUPLE_PROTOCOL]))
-    number = protocol[_PROTOCOL_NUMBER][0]
-    source, target, reply_source, reply_target = (str(ip_address(packed)) for packed in (*original, *reply))
+    (number,) = struct.unpack("=B", protocol[_PROTOCOL_NUMBER])
+    source, target, reply_source, reply_target = (str(_ADDRESSES[len(one)](one)) for one in (*original, *reply))
     return Flow(
         source,
         target,

@@ -117,8 +117,52 @@ def test_all_flows_are_asked_for_by_family() -> None:
     assert struct.unpack("=IHHIIBBH", format_dump(socket.AF_INET6)) == (20, 0x101, 0x301, 1, 0, 10, 0, 0)
 
 
+def with_tuples(original: bytes, reply: bytes) -> bytes:
+    attributes = attribute(0x8001, original) + attribute(0x8002, reply) + attribute(12, b"1234")
+    return message(struct.pack("=BBH", socket.AF_INET, 0, 0) + attributes)
+
+
+def of(source: bytes, target: bytes, number: bytes = b"\6") -> bytes:
+    return attribute(0x8001, attribute(1, source) + attribute(2, target)) + attribute(
+        0x8002, attribute(1, number) + attribute(3, bytes(2))
+    )
+
+
+@pytest.mark.parametrize(
+    "datagram",
+    [
+        pytest.param(
+            with_tuples(of(bytes(4), ip_address(ADDRESS).packed), of(bytes(3), bytes(4))),
+            id="an address of three octets",
+        ),
+        pytest.param(
+            with_tuples(of(bytes(4), ip_address(ADDRESS).packed, b""), of(bytes(4), bytes(4))), id="an empty protocol"
+        ),
+        pytest.param(with_tuples(of(bytes(4), ip_address(ADDRESS).packed), b""), id="no reply"),
+    ],
+)
+def test_what_is_not_wholly_a_flow_is_refused(datagram: bytes) -> None:
+    with pytest.raises((struct.error, KeyError)):
+        list(parse_flows(datagram, OURS))
+
+
 @given(st.binary(max_size=100))
 def test_what_is_no_flow_is_refused_in_two_ways_alone(body: bytes) -> None:
     datagram = message(body)
     with contextlib.suppress(struct.error, KeyError):
         assert list(parse_flows(datagram, OURS)) == []
+
+
+@given(
+    st.sampled_from([tracked(incoming()), tracked(outgoing()), tracked(SIX, before=attribute(77, b"new"))]),
+    st.lists(st.tuples(st.integers(16, 170), st.sampled_from([0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 19, 255]))),
+    st.integers(0, 30),
+)
+def test_a_flow_with_other_octets_is_refused_in_two_ways_alone(
+    datagram: bytes, changes: list[tuple[int, int]], missing: int
+) -> None:
+    body = bytearray(datagram[16 : len(datagram) - missing])
+    for place, octet in changes:
+        body[place % len(body)] = octet
+    with contextlib.suppress(struct.error, KeyError):
+        list(parse_flows(message(bytes(body)), OURS))
