@@ -18,6 +18,8 @@ class FakeKernel:
 
     ruleset: Ruleset | None = None
     failures: list[NftFailed] = field(default_factory=list)
+    late_failures: list[NftFailed] = field(default_factory=list)
+    """Raised after transactions that were applied all the same, as if nft was killed at its end; one for each."""
     deaf: NftFailed | None = None
     """The reason for missing notifications."""
     tells_generation: bool = True
@@ -66,6 +68,8 @@ class FakeKernel:
         self._fail()
         self.ruleset = after(self.ruleset, transaction)
         self.applied.append(transaction)
+        if self.late_failures:
+            raise self.late_failures.pop(0)
 
     async def delete_table(self) -> None:
         await trio.lowlevel.checkpoint()

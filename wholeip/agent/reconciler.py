@@ -20,6 +20,7 @@ import trio
 from sidecar.loop.slices import in_slices
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
+from wholeip.agent.applied_updates import AppliedUpdates, OnApplied
 from wholeip.agent.comparison import Compared, Comparison
 from wholeip.agent.notifications import Notifications
 from wholeip.agent.operator_log import Advise, OperatorLog
@@ -36,9 +37,6 @@ from wholeip.ruleset.nft_errors import NftFailed, NoAnswer, Refused
 from wholeip.ruleset.ruleset import TABLE, BadMapping, Ruleset, changes
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
-
-OnApplied = Callable[[Update], None]
-"""Receives each update that the kernel has applied; the first one also if there was nothing to change."""
 
 OnReports = Callable[[Iterable[str] | None, Plan], None]
 """Receives the Services whose reports may differ (None: any), and the plan that the kernel has."""
@@ -67,7 +65,7 @@ class Reconciler:
         self._status = status
         self._name = name
         self._pace = pace or ReconcilePace()
-        self._on_applied = on_applied
+        self._applied = AppliedUpdates(on_applied)
         self._on_reports = on_reports
         self._operator_log = OperatorLog(state, status, advise)
         self._woken = trio.Event()
@@ -188,10 +186,11 @@ class Reconciler:
     async def _apply_update(self, update: Update) -> None:
         transaction = changes(*await in_slices(update.steps()))
         if transaction:
-            await self._written.apply(transaction)
-        if self._on_applied is not None and (transaction or self._written.known is None):
+            with self._applied.doubting(update):
+                await self._written.apply(transaction)
+        if transaction or self._written.known is None or self._applied.has_doubted:
             # At the start too: an earlier run may have ended after a transaction and before its flows.
-            self._on_applied(update)
+            self._applied.note(update)
         self._note(update)
 
     def _note_repair(self, before: Ruleset | None = None) -> None:
@@ -199,8 +198,8 @@ class Reconciler:
         self._status.repaired += 1
         self._repaired_time = trio.current_time()
         log.warning("another program had changed the table; it is repaired", table=self._name)
-        if before is not None and self._written.known is not None and self._on_applied is not None:
-            self._on_applied(Update(before, self._written.known, gap=True))
+        if before is not None and self._written.known is not None:
+            self._applied.note(Update(before, self._written.known, gap=True))
 
     def _note(self, update: Update) -> None:
         """Record what the kernel has now."""

@@ -419,6 +419,33 @@ async def test_who_waits_for_transactions_hears_of_each(autojump_clock: MockCloc
     assert [one.desired for one in heard[:-1]] == [one.before for one in heard[1:]]
 
 
+async def test_who_waits_for_transactions_hears_of_one_that_was_applied_although_it_failed(
+    autojump_clock: MockClock,
+) -> None:
+    """Else flows of an address that is gone would continue to its pod: nothing shows later that it was ours."""
+    api, node = make_api(), Node()
+    heard: list[Update] = []
+    put_service(api)
+    put_slice(api)
+    with capture_logs():
+        async with node.running(api, on_applied=heard.append):
+            await node.until_whole(**{"192_0_2_1": POD})
+            await node.until_ready()
+            before = len(heard)
+            node.kernel.late_failures = [NoAnswer("nft did not exit within 30 s"), Busy("busy")]
+            api.remove("", "services", "default/vm")
+            await node.until(lambda: node.status.attempts["failed"] == 1)
+            put_service(api, "vm", "192.0.2.2")
+            await node.until_whole(**{"192_0_2_2": POD})
+            await node.until_ready()
+    (update,) = heard[before:]
+    known, after = update.rulesets
+    assert known is not None
+    assert known.elements["whole_v4"] == {LB: POD}
+    assert after == node.kernel.ruleset
+    assert update.gap
+
+
 async def test_a_change_reads_and_writes_what_it_is_about_alone(autojump_clock: MockClock) -> None:
     api, node = make_api(), Node()
     put_many(api, 20)
