@@ -7,7 +7,7 @@ that pod's address; the next run of the agent does not know an address that the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NoReturn
 
 import structlog
@@ -25,7 +25,7 @@ RETRY_SECONDS: Final = 10.0
 _REST: Final = 4
 """Wait this multiple of the last run's duration, so that reading flows takes at most a fifth of the time."""
 
-EndFlows = Callable[[Ruleset | None, Ruleset, NewEgress], Awaitable[int]]
+EndFlows = Callable[[Ruleset | None, Ruleset, NewEgress, Sequence[Ruleset]], Awaitable[int]]
 """The signature of conntrack.end_flows."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
@@ -71,7 +71,9 @@ class FlowEnder:
             inside = NetworkSet((*pending.desired.networks, *NEVER_OUTSIDE))
             before, after = await in_slices(pending.steps())
             addresses = await in_slices(pending.egress_steps(before, after))
-            ended = await self._end_flows(before, after, NewEgress(addresses, inside, self._connections))
+            between = await in_slices(pending.between_steps())
+            egress = NewEgress(addresses, inside, self._connections)
+            ended = await self._end_flows(before, after, egress, between)
             done = True
         except NftFailed as error:
             self._status.flow_failures += 1

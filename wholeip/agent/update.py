@@ -6,16 +6,20 @@ and changes the same elements: a Service's elements depend only on the Services 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from wholeip.mappings.addresses import Network
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.plan import InUse, Plan
-from wholeip.ruleset.ruleset import TABLE, Ruleset, make_ruleset, ruleset_steps
+from wholeip.ruleset.ruleset import TABLE, Ruleset, has_mappings, make_ruleset, ruleset_steps
 from wholeip.ruleset.steps import at_once
+
+BETWEEN: Final = 50
+"""Each flow is compared with all of them, and while flows cannot be read, updates are collected without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,10 @@ class Update:
     """Only these may differ, and no other Service shares an address with them before or after; None: any may."""
     gap: bool = False
     """Whether the kernel may have had another table for some time, so that any pod may have begun flows without it."""
+    between: tuple[Ruleset | DesiredTable, ...] = ()
+    """What we gave the kernel meanwhile, if this is several updates: the last with mappings that came and went."""
+    restored: frozenset[str] = frozenset()
+    """The pods that got their address in an update after the first one: they may have had it before, and lost it."""
 
     @cached_property
     def rulesets(self) -> tuple[Ruleset | None, Ruleset]:
@@ -83,7 +91,8 @@ class Update:
         for version in ("v4", "v6"):
             here, egress = elements.get(f"here_{version}", {}), elements.get(f"egress_{version}", {})
             for pod, address in after.elements[f"egress_{version}"].items():
-                if pod in after.elements[f"here_{version}"] and not (pod in here and egress.get(pod) == address):
+                is_old = pod in here and egress.get(pod) == address and pod not in self.restored
+                if pod in after.elements[f"here_{version}"] and not is_old:
                     found[pod] = address
                 yield
         return found
@@ -91,7 +100,32 @@ class Update:
     def then(self, later: Update) -> Update:
         """Both updates as one."""
         either = None if self.services is None or later.services is None else self.services | later.services
-        return Update(self.before, later.desired, either, gap=self.gap or later.gap)
+        between = [*self.between]
+        for one in (*self._between(later), *later.between):
+            # A Service that comes and goes all the time must not add to it each time.
+            if one not in between:
+                between.append(one)
+        restored = self.restored | later.restored | (frozenset() if later.gap else later.new_egress.keys())
+        gap = self.gap or later.gap
+        return Update(self.before, later.desired, either, gap=gap, between=tuple(between[-BETWEEN:]), restored=restored)
+
+    def _between(self, later: Update) -> Iterator[Ruleset | DesiredTable]:
+        """What we gave the kernel between the updates, and it may have neither before nor after both."""
+        services = later.services if self.services is None else self.services
+        if self.services is not None and later.services is not None:
+            services = self.services & later.services
+        if services is None:
+            yield self.desired  # a ruleset takes long to make, and few updates are of all Services
+        elif has_mappings(found := self.desired.ruleset_of(services, networks=False)):
+            yield found
+
+    def between_steps(self) -> Generator[None, None, list[Ruleset]]:
+        """The rulesets of `between`, in steps of a mapping. Raises BadMapping."""
+        found: list[Ruleset] = []
+        for one in self.between:
+            ruleset = one if isinstance(one, Ruleset) else (yield from one.steps())
+            found.append(ruleset)
+        return found
 
 
 def whole_update(current: Ruleset | None, state: ClusterState, in_use: InUse, table: str = TABLE) -> Update:

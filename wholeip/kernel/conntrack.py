@@ -12,7 +12,7 @@ import errno
 import os
 import socket
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import trio
@@ -36,23 +36,28 @@ class ConntrackFailed(NftFailed):
     """The kernel did not list or end flows, so some that no rule allows may continue."""
 
 
-async def end_flows(before: Ruleset | None, after: Ruleset, egress: NewEgress = NO_EGRESS) -> int:
+async def end_flows(
+    before: Ruleset | None, after: Ruleset, egress: NewEgress = NO_EGRESS, between: Sequence[Ruleset] = ()
+) -> int:
     """End the flows that a change of the rules no longer allows, after the kernel has `after`; returns their number.
 
     Flows that are older than the addresses of `egress` end too. `before` None: the previous rules are unknown, so of
-    the others only flows that `after` alone shows to be wrong are ended. Both rulesets may omit elements that did not
-    change. Reads all flows of their address families. Raises ConntrackFailed or NotPermitted.
+    the others only flows that `after` alone shows to be wrong are ended. `between`: rulesets that the kernel had after
+    `before`, in part. All may omit elements that did not change. Reads all flows of their address families.
+
+    Raises ConntrackFailed or NotPermitted.
     """
+    earlier = (before, *between)
     try:
         with trio.fail_after(_TIMEOUT_SECONDS), await netfilter_socket() as kernel:
             egress = replace(egress, addresses=await _without_local(egress.addresses))
-            ours = await in_slices(relevant_addresses(before, after))
+            ours = await in_slices(relevant_addresses([*earlier, after]))
             sources = await in_slices(pack(egress.addresses))
             ended = 0
             for family, octets in _OCTETS.items():
                 kept = (frozenset(one for one in some if len(one) == octets) for some in (ours, sources))
                 flows = await _flows(kernel, family, *kept)
-                ended += await _end_each(kernel, family, await in_slices(find_ended(flows, before, after, egress)))
+                ended += await _end_each(kernel, family, await in_slices(find_ended(flows, earlier, after, egress)))
             return ended
     except PermissionError as error:
         raise NotPermitted(f"no permission to end flows: {error}") from error

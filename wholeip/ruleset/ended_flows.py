@@ -8,7 +8,7 @@ that address.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
@@ -37,12 +37,12 @@ class NewEgress:
 NO_EGRESS: Final = NewEgress()
 
 
-def relevant_addresses(before: Ruleset | None, after: Ruleset) -> Generator[None, None, frozenset[bytes]]:
+def relevant_addresses(rulesets: Iterable[Ruleset | None]) -> Generator[None, None, frozenset[bytes]]:
     """The addresses that are or were ours, packed; in steps of an address."""
-    rulesets = (after,) if before is None else (before, after)
     return pack(
         address
         for ruleset in rulesets
+        if ruleset is not None
         for version in ("v4", "v6")
         for address in ruleset.elements.get(f"addresses_{version}", ())
     )
@@ -58,12 +58,12 @@ def pack(addresses: Iterable[str]) -> Generator[None, None, frozenset[bytes]]:
 
 
 def find_ended(
-    flows: Iterable[Flow], before: Ruleset | None, after: Ruleset, egress: NewEgress
+    flows: Iterable[Flow], earlier: Sequence[Ruleset | None], after: Ruleset, egress: NewEgress
 ) -> Generator[None, None, list[Flow]]:
-    """The flows that end after the change from `before` (None: unknown) to `after`; in steps of a flow."""
+    """The flows that end after the changes from the earlier rulesets (None: unknown) to `after`; in steps of a flow."""
     found = []
     for flow in flows:
-        if is_ended(flow, before, after) or is_older(flow, egress):
+        if any(is_ended(flow, before, after) for before in earlier) or is_older(flow, egress):
             found.append(flow)
         yield
     return found

@@ -60,6 +60,13 @@ class Transaction:
         return bool(self.whole or self.deletes or self.adds)
 
 
+def has_mappings(ruleset: Ruleset) -> bool:
+    """Whether there is a mapping in it."""
+    return any(
+        ruleset.elements.get(f"{name}_{version}") for name in ("addresses", "egress") for version in ("v4", "v6")
+    )
+
+
 def make_ruleset(mappings: Iterable[Mapping], *, cluster: Iterable[Network] = (), table: str = TABLE) -> Ruleset:
     """The table for these mappings.
 

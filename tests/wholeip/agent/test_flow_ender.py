@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.kit.wholeip_objects import READY, WHOLE, ip
+from tests.kit.wholeip_objects import OLD, READY, WHOLE, ip
 from tests.wholeip.agent.test_update import pair
 from wholeip.agent.flow_ender import RETRY_SECONDS, FlowEnder
 from wholeip.agent.status import AgentStatus
@@ -34,16 +34,18 @@ class Flows:
     def __init__(self) -> None:
         self.judged: list[tuple[Ruleset | None, Ruleset]] = []
         self.egress: list[NewEgress] = []
+        self.between: list[list[Ruleset]] = []
         self.failures: list[NftFailed] = []
         self.seconds = 0.0
         self.status = AgentStatus()
 
-    async def end(self, before: Ruleset | None, after: Ruleset, egress: NewEgress) -> int:
+    async def end(self, before: Ruleset | None, after: Ruleset, egress: NewEgress, between: Sequence[Ruleset]) -> int:
         await trio.sleep(self.seconds)
         if self.failures:
             raise self.failures.pop(0)
         self.judged.append((before, after))
         self.egress.append(egress)
+        self.between.append([*between])
         return 3
 
     @asynccontextmanager
@@ -76,6 +78,20 @@ async def test_changes_that_come_meanwhile_are_one(autojump_clock: MockClock) ->
         ender.note(THIRD)
         await trio.sleep(20)
     assert flows.judged == [(None, A), (A, C)]
+
+
+async def test_an_address_that_came_and_went_meanwhile_has_its_flows_judged(autojump_clock: MockClock) -> None:
+    flows, world = Flows(), pair()
+    flows.seconds = 1.0
+    async with flows.running() as ender:
+        ender.note(FIRST)
+        await trio.sleep(0.5)
+        for address in ("192.0.2.9", "192.0.2.8"):
+            world.put_service("older", address, annotations=WHOLE, created=OLD)
+            ender.note(world.step())
+        await trio.sleep(20)
+    ((), (between,)) = flows.between
+    assert between.elements["addresses_v4"] == {"192.0.2.9": ""}
 
 
 async def test_reading_flows_takes_a_part_of_the_time_only(autojump_clock: MockClock) -> None:

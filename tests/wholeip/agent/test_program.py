@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -39,7 +39,7 @@ class Judged:
         self.slow: trio.Event | None = None
         """Where given, set by the next look at the flows, which does not end."""
 
-    async def end(self, before: Ruleset | None, after: Ruleset, egress: NewEgress) -> int:
+    async def end(self, before: Ruleset | None, after: Ruleset, egress: NewEgress, _between: Sequence[Ruleset]) -> int:
         if self.slow is not None and not self.slow.is_set():
             self.slow.set()
             await trio.sleep_forever()

@@ -13,13 +13,14 @@ from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.kit.wholeip_kernel import after
 from tests.kit.wholeip_objects import LEAVING, NEW, NOT_READY, OLD, READY, WHOLE, endpoint_slice, node, port, service
-from wholeip.agent.update import DesiredTable, Update, update_from, whole_update
+from wholeip.agent.update import BETWEEN, DesiredTable, Update, update_from, whole_update
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.nodes import Node
 from wholeip.mappings.plan import NOTHING_IN_USE
 from wholeip.mappings.reports import Reason
 from wholeip.mappings.services import Service
 from wholeip.ruleset.ruleset import Ruleset, changes
+from wholeip.ruleset.steps import at_once
 
 LB, LB2, POD, POD2, POD3 = "192.0.2.1", "192.0.2.2", "10.0.0.1", "10.0.0.2", "10.0.0.3"
 LB6, POD6 = "2001:db8::1", "2001:db8:1::1"
@@ -307,6 +308,57 @@ def test_the_pods_that_get_an_address_are_those_whose_flows_may_lack_it() -> Non
     assert world.step().new_egress == {POD2: "192.0.2.8"}
     world.put_service("older", LB, ports=(port(80),), created=OLD)
     assert world.step().new_egress == {}, "only its ports are different"
+
+
+def test_what_came_and_went_between_two_updates_is_told_with_both() -> None:
+    """Else the flows of an address that a Service had for a moment would continue."""
+    world = pair()
+    world.put_service("apart", "192.0.2.78", annotations=WHOLE)
+    first = world.step()
+    world.put_service("older", "192.0.2.9", annotations=WHOLE, created=OLD)
+    moved = world.step()
+    world.put_service("older", LB, annotations=WHOLE, created=OLD)
+    every = first.then(moved).then(world.step())
+    (between,) = at_once(every.between_steps())
+    assert between.elements["whole_v4"] == {"192.0.2.9": POD}
+    assert every.then(world.step()).between == every.between, "nothing else"
+
+
+def test_a_pod_that_lost_its_address_for_a_moment_may_have_flows_without_it() -> None:
+    world = pair()
+    world.put_slice("older", (POD, NOT_READY))
+    away = world.step()
+    assert away.new_egress == {}
+    world.put_slice("older", (POD, READY))
+    assert away.then(world.step()).new_egress == {POD: LB}
+
+
+def test_only_the_last_tables_between_many_updates_are_kept() -> None:
+    world = pair()
+    world.put_service("older", "192.0.2.9", annotations=WHOLE, created=OLD)
+    every = world.step()
+    for number in range(BETWEEN + 9):
+        world.put_service("older", f"198.18.0.{number}", annotations=WHOLE, created=OLD)
+        every = every.then(world.step())
+    found = [dict(one.elements["whole_v4"]) for one in at_once(every.between_steps())]
+    assert found == [{f"198.18.0.{number}": POD} for number in range(8, BETWEEN + 8)]
+
+
+def test_updates_of_different_services_keep_nothing_between_them() -> None:
+    world = pair()
+    world.put_slice("older", (POD3, READY))
+    first = world.step()
+    world.put_slice("younger", ("10.0.0.4", READY))
+    assert first.then(world.step()).between == ()
+
+
+def test_between_two_updates_of_all_services_the_whole_table_is_told_once() -> None:
+    world = pair()
+    first = whole_update(None, world.state, NOTHING_IN_USE)
+    every = first.then(first).then(first)
+    assert every.between == (first.desired,)
+    assert at_once(every.between_steps()) == [world.ruleset]
+    assert changes(*every.rulesets).whole == world.ruleset
 
 
 def test_after_a_gap_the_flows_of_all_pods_may_lack_their_address() -> None:

@@ -10,7 +10,7 @@ import pytest
 from wholeip.mappings.mapping import Mapping, OpenPort
 from wholeip.mappings.networks import NetworkSet
 from wholeip.ruleset.ctnetlink import Flow
-from wholeip.ruleset.ended_flows import NO_EGRESS, NewEgress, is_ended, is_older, relevant_addresses
+from wholeip.ruleset.ended_flows import NO_EGRESS, NewEgress, find_ended, is_ended, is_older, relevant_addresses
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 from wholeip.ruleset.steps import at_once
 
@@ -103,8 +103,8 @@ def test_a_flow_ends_where_it_is_ours_and_wrong(
 def test_addresses_of_before_and_after_are_looked_at() -> None:
     before, after = make_ruleset([mapping()]), make_ruleset([mapping("2001:db8::1", "fd00::1")])
     packed = {ip_address(text).packed for text in (ADDRESS, "2001:db8::1")}
-    assert at_once(relevant_addresses(before, after)) == packed
-    assert at_once(relevant_addresses(None, make_ruleset([]))) == frozenset()
+    assert at_once(relevant_addresses([before, after])) == packed
+    assert at_once(relevant_addresses([None, make_ruleset([])])) == frozenset()
 
 
 def test_a_table_of_another_version_has_no_flows_of_ours() -> None:
@@ -143,3 +143,13 @@ def test_a_flow_is_older_than_a_mapping_if_it_would_leave_with_another_address(
     assert is_older(flow, NewEgress({POD: ADDRESS}, INSIDE)) is ends
     assert is_older(flow, NewEgress({POD: ADDRESS}, INSIDE, connections=True)) is with_connections
     assert not is_older(flow, NO_EGRESS)
+
+
+def test_a_flow_of_a_mapping_that_came_and_went_ends() -> None:
+    nothing, moment = make_ruleset([]), make_ruleset(WHOLE)
+    flows = [incoming(), outgoing(), incoming(SECOND)]
+    assert at_once(find_ended(flows, [nothing], nothing, NO_EGRESS)) == []
+    assert at_once(find_ended(flows, [nothing, moment], nothing, NO_EGRESS)) == flows[:2]
+    assert at_once(find_ended(flows, [None, moment], nothing, NO_EGRESS)) == flows[:2]
+    assert at_once(find_ended(flows, [nothing, moment], moment, NO_EGRESS)) == []
+    assert at_once(relevant_addresses([None, moment, nothing])) == {ip_address(ADDRESS).packed}
