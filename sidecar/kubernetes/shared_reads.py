@@ -1,9 +1,9 @@
 """Shared reads: a client that sends each request of one look at a cluster once, however many readers need its answer.
 
-The law: an answer is shared while its request is under way and afterwards, and so is an ApiError. A long answer is not
-kept: the pages of a big cluster's lists would be most of a program's memory. A list whose continue token has expired is
-forgotten, so that its readers can begin it anew. Only for a program that looks once: what follows changes, or reads
-again after a write, has an ApiClient.
+The law: an answer is shared while its request is under way and afterwards, and so is an ApiError. A long answer is
+shared by those who wait for it, and not kept: the pages of a big cluster's lists would be most of a program's memory. A
+list whose continue token has expired is forgotten, so that its readers can begin it anew. Only for a program that looks
+once: what follows changes, or reads again after a write, has an ApiClient.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Answer:
     def __init__(self) -> None:
         self.ended = trio.Event()
         self.found: bytes | ApiError | None = None
-        """None if the request was cancelled, or if its answer is not kept."""
+        """None if the request was cancelled, or its answer was too large for its reader."""
 
 
 class SharedReads:
@@ -67,11 +67,12 @@ class SharedReads:
                 self._forget(key[0])
             raise
         else:
-            answer.found = body if len(body) <= _LONGEST else None
+            answer.found = body
             return body
         finally:
             answer.ended.set()
-            if answer.found is None and self._answers.get(key) is answer:
+            is_kept = isinstance(answer.found, ApiError) or (answer.found is not None and len(answer.found) <= _LONGEST)
+            if not is_kept and self._answers.get(key) is answer:
                 del self._answers[key]
 
     def _forget(self, path: str) -> None:

@@ -113,6 +113,15 @@ async def test_a_long_answer_is_not_kept(autojump_clock: MockClock) -> None:
     assert autojump_clock.current_time() == pytest.approx(2)
 
 
+async def test_a_long_answer_is_shared_by_those_who_wait_for_it(autojump_clock: MockClock) -> None:
+    server = Server(b"x" * 300_000)
+    found = await read_together(shared(server), {}, {}, {"largest": 200_000})
+    assert found[:2] == [b"x" * 300_000] * 2
+    assert isinstance(found[2], Oversized)
+    assert len(server.asked) == 1
+    assert autojump_clock.current_time() == pytest.approx(1)
+
+
 async def test_a_request_that_was_cancelled_is_sent_again(autojump_clock: MockClock) -> None:
     server = Server(b"{}")
     reads = shared(server)
