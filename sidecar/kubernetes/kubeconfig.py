@@ -44,7 +44,10 @@ def load_kubeconfig(files: str, *, context: str | None) -> Cluster:
 def _read_files(files: str) -> Iterator[tuple[Path, bytes]]:
     """The texts of those that exist; client-go skips the others."""
     for name in filter(None, files.split(":")):
-        path = Path(name).expanduser()
+        try:
+            path = Path(name).expanduser()
+        except RuntimeError:  # of a user that does not exist
+            continue
         try:
             yield path, path.read_bytes()
         except FileNotFoundError:

@@ -348,6 +348,11 @@ def test_unknown_context_lists_those_there_are(tmp_path: Path) -> None:
         load(path, context="hme")
 
 
+def test_the_home_of_a_user_that_does_not_exist_is_no_file() -> None:
+    with pytest.raises(ClusterConfigError, match="~no-such-user/config does not exist"):
+        load_cluster(kubeconfig="~no-such-user/config")
+
+
 def test_missing_file_says_how_to_name_one(tmp_path: Path) -> None:
     """Standalone use begins here."""
     with pytest.raises(ClusterConfigError, match="does not exist; name a kubeconfig with --kubeconfig"):
