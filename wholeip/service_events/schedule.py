@@ -84,6 +84,15 @@ class Schedule:
         else:
             entry.due = max(entry.due, now + EVERY)
 
+    def failed(self, event: ServiceEvent, now: float) -> None:
+        """The API server has failed at it, which may be for this Event alone: those that are due already go first."""
+        slot = _slot(event)
+        entry = self._entries.get(slot)
+        if entry is not None and entry.event == event:
+            entry.due = max(entry.due, now)
+            # Of those that are due at the same time, the first one goes first.
+            self._entries[slot] = self._entries.pop(slot)
+
     def _change(self, service: str, part: Part, turns: Turns, now: float) -> None:
         events = {_slot(one): one for one in events_of(service, part)}
         if (known := self._known.get(service)) is not None:

@@ -105,6 +105,7 @@ class EventWriter:
         self._warn("cannot make an Event", error.cause, namespace=namespace_of(event.about), cause=str(error))
         if isinstance(error, ServerTrouble | TooManyRequests | Unauthorized):
             self._failures += 1
+            self._schedule.failed(event, trio.current_time())
             wait = min(BACKOFF_FIRST * 2.0 ** min(self._failures - 1, 16), BACKOFF_LIMIT)
             return max(wait * (1 + self._draw()), min(error.retry_after or 0.0, WITHOUT_RIGHT))
         # This Event is refused, for instance because its namespace is being deleted, and others may not be.

@@ -138,6 +138,31 @@ def test_one_that_begins_again_after_it_ended_while_it_was_sent_waits_like_any_o
     assert one.due == FIRST + 1 + EVERY
 
 
+def test_one_that_failed_stays_due_behind_the_others() -> None:
+    one = schedule()
+    one.note(None, plan_of("no pod"), 0.0)
+    both = Plan({**plan_of("no pod").parts, **plan_of("bad", service="a/b", reason=Reason.BAD_PORT).parts})
+    one.note(["a/b"], both, 5.0)
+    failed = one.next(HOUR)
+    assert failed is not None
+    one.failed(failed, HOUR)
+    assert (send(one, HOUR), send(one, HOUR)) == ("bad", "no pod")
+
+
+def test_one_that_ended_or_changed_while_it_failed_is_left_as_it_is() -> None:
+    one = schedule()
+    one.note([VM], plan_of("no pod"), 0.0)
+    failed = one.next(FIRST)
+    assert failed is not None
+    one.note([VM], plan_of("other"), FIRST)
+    due = one.due
+    one.failed(failed, HOUR)
+    assert one.due == due
+    one.note([VM], Plan(), FIRST)
+    one.failed(failed, HOUR)
+    assert len(one) == 0
+
+
 def test_events_stay_due_until_they_are_sent_the_longest_waiting_first() -> None:
     one = schedule()
     one.note(None, plan_of("no pod"), 0.0)

@@ -199,6 +199,21 @@ async def test_an_api_server_that_is_gone_is_asked_ever_more_rarely(status: int,
     assert [one["event"] for one in logs] == ["cannot make an Event"]
 
 
+async def test_an_event_at_which_the_server_fails_keeps_no_other_one_back(autojump_clock: MockClock) -> None:
+    """An admission webhook of one namespace may be down, which is a 500."""
+    down = True
+    fault = (500, 'Internal error occurred: failed calling webhook "no.example.org"')
+    server = Server(lambda _, namespace: fault if down and namespace == "tenant" else None)
+    with capture_logs():
+        async with writing(server) as writer:
+            writer.note(None, plan_of("tenant/a", *(f"other/vm{number}" for number in range(5))))
+            await trio.sleep(FIRST + BACKOFF_FIRST + 5 * PACE)
+            assert server.services == [f"vm{number}" for number in range(5)]
+            down = False
+            await trio.sleep(4 * BACKOFF_FIRST)
+            assert server.services[5:] == ["a"], "it is tried again"
+
+
 async def test_a_busy_server_says_when_to_come_again(autojump_clock: MockClock) -> None:
     server = Server(lambda number, _: (429, "busy") if number == 0 else None, headers={"retry-after": "77"})
     async with writing(server) as writer:
