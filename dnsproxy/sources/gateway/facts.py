@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from dnsproxy.dns.addresses import parse_address
-from dnsproxy.dns.names import BadName, parse_hostname
+from dnsproxy.dns.names import BadName, ObjectNames, parse_hostname
 from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.annotations import Annotations, origin_of, read_annotations
 from dnsproxy.sources.gateway import structs
@@ -175,9 +175,10 @@ def _parse_parent(ref: structs.ParentReference, home: str) -> ParentRef | None:
 def _parse_hostnames(texts: Iterable[str | None]) -> tuple[tuple[str, ...], list[str]]:
     hostnames: dict[str, None] = {}
     faults = []
+    names = ObjectNames()
     for text in texts:
         try:
-            hostnames[parse_hostname(text or "")] = None
+            hostnames[names.parse(text or "")] = None
         except BadName as error:
             faults.append(str(error))
     return tuple(hostnames), faults

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import intern
 from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import BadName, is_wildcard, parse_hostname
+from dnsproxy.dns.names import BadName, ObjectNames, is_wildcard, parse_hostname
 from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.sources.istio import structs
 from sidecar.values.text import quoted
@@ -100,9 +100,10 @@ def parse_servers(
     is_cut = bool(faults)
     named: dict[str, dict[str, None]] = {}
     every: set[str] = set()
+    names = ObjectNames()
     for text in texts:
         try:
-            namespace, hostname = parse_server_host(text, home)
+            namespace, hostname = parse_server_host(text, home, parse=names.parse)
         except (BadHost, BadName) as error:
             faults.append(f"servers: {error}")
         else:
@@ -114,16 +115,16 @@ def parse_servers(
     return ServerHosts(sets, frozenset(every), is_cut), faults
 
 
-def parse_server_host(text: str, home: str) -> tuple[str, str | None]:
+def parse_server_host(text: str, home: str, *, parse: Callable[[str], str] = parse_hostname) -> tuple[str, str | None]:
     """The namespace and the hostname in normal form of `HOST`, `NAMESPACE/HOST`, `./HOST` or `*/HOST`.
 
-    The hostname is None for every name. Raises BadHost or BadName.
+    The hostname is None for every name. `parse`: of a hostname. Raises BadHost or BadName.
     """
     namespace, slash, host = text.rpartition("/")
     if slash and namespace not in (".", _ANY) and not _NAMESPACE.fullmatch(namespace):
         raise BadHost(f"{quoted(text)} is neither HOST nor NAMESPACE/HOST")
     scope = {"": _ANY, ".": home}.get(namespace, namespace)
-    return intern(scope), None if host == EVERY_HOST else parse_hostname(host)
+    return intern(scope), None if host == EVERY_HOST else parse(host)
 
 
 def first_hosts(texts: Iterable[str | None], most: int | None) -> tuple[list[str], list[str]]:

@@ -13,8 +13,14 @@ from dnsproxy.sources.annotations import AnnotatedMetadata, read_annotations
 from dnsproxy.sources.described.contribution import contribution
 from dnsproxy.sources.external_dns.annotations import ExternalDnsMetadata, read_wanted
 from dnsproxy.sources.external_dns.dns_endpoint import DnsEndpoint, read_records
+from dnsproxy.sources.gateway import facts as gateway_facts
+from dnsproxy.sources.gateway import structs as gateway_structs
+from dnsproxy.sources.gateway.kinds import HTTP_ROUTE
 from dnsproxy.sources.ingress import Ingress, claims_of
+from dnsproxy.sources.istio.facts import GatewayFacts, VirtualServiceFacts, read_facts
+from dnsproxy.sources.istio.kinds import ISTIO_GATEWAY, VIRTUAL_SERVICE
 from tests.dnsproxy.sources.described.objects import decode, kind_named
+from tests.dnsproxy.sources.istio.objects import gateway, service
 
 NAMES = [f"xn--bcher-kva.{number}.example.org" for number in range(900)]
 METADATA = {"name": "a", "namespace": "b"}
@@ -48,8 +54,38 @@ def of_custom_kind(names: Sequence[str]) -> int:
     return len(contribution(kind, decode(kind, {"hosts": list(names)}), class_name=None, most=None)[0])
 
 
+def of_istio_gateway(names: Sequence[str]) -> int:
+    facts = read_facts(ISTIO_GATEWAY, gateway(*names), most=None)
+    assert isinstance(facts, GatewayFacts)
+    return len(list(facts.hosts.exact_names()))
+
+
+def of_virtual_service(names: Sequence[str]) -> int:
+    facts = read_facts(VIRTUAL_SERVICE, service(*names), most=None)
+    assert isinstance(facts, VirtualServiceFacts)
+    return len(facts.hosts)
+
+
+def of_route(names: Sequence[str]) -> int:
+    one = msgspec.convert({"metadata": METADATA, "spec": {"hostnames": names}}, gateway_structs.Route)
+    facts = gateway_facts.read_facts(HTTP_ROUTE, one)
+    assert isinstance(facts, gateway_facts.RouteFacts)
+    return len(facts.hostnames or ())
+
+
 @pytest.mark.parametrize(
-    "read", [of_ingress, of_annotation, of_external_dns, of_dns_endpoint, of_custom_kind], ids=lambda one: one.__name__
+    "read",
+    [
+        of_ingress,
+        of_annotation,
+        of_external_dns,
+        of_dns_endpoint,
+        of_custom_kind,
+        of_istio_gateway,
+        of_virtual_service,
+        of_route,
+    ],
+    ids=lambda one: one.__name__,
 )
 def test_of_an_object_only_so_many_names_in_other_scripts_count(read: Callable[[Sequence[str]], int]) -> None:
     assert read(NAMES[:100]) == 100
