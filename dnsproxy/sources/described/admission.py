@@ -48,12 +48,15 @@ def refused_by_routers(status: Any) -> str | None:
 
     https://docs.redhat.com/en/documentation/openshift_container_platform/4.19/html/networking_apis/route-route-openshift-io-v1#status
     """
-    reasons = []
-    for condition in _admissions(status):
-        if condition.get("status") == "True":
-            return None
-        reasons.append(f"{condition.get('reason')}: {condition.get('message')}")
-    return f"no router admits it: {quoted(reasons[0][:_SHOWN])}" if reasons else "no router has admitted it yet"
+    admissions = list(_admissions(status))
+    if not admissions:
+        return "no router has admitted it yet"
+    if any(condition.get("status") == "True" for condition in admissions):
+        return None
+    # Not str(): what is no text may have more levels than Python can show.
+    parts = (first_text(admissions[0], (field,)) for field in ("reason", "message"))
+    reason = ": ".join(filter(None, parts))
+    return f"no router admits it: {quoted(reason[:_SHOWN])}" if reason else "no router admits it"
 
 
 def admitting_routers(status: Any) -> Iterator[dict[str, Any]]:

@@ -142,6 +142,12 @@ def test_only_the_routers_that_admit_a_route_are_its_load_balancers() -> None:
         pytest.param("Route", {"host": "a.example.org"}, {"ingress": [{"conditions": [
             {"type": "Admitted", "status": "False", "reason": "HostAlreadyClaimed", "message": "another has it"}]}]},
                      "a.example.org: no router admits it: 'HostAlreadyClaimed: another has it'", id="refused"),
+        pytest.param("Route", {"host": "a.example.org"}, {"ingress": [{"conditions": [
+            {"type": "Admitted", "status": "False"}]}]},
+                     "a.example.org: no router admits it", id="refused without a reason"),
+        pytest.param("Route", {"host": "a.example.org"}, {"ingress": [{"conditions": [
+            {"type": "Admitted", "status": "Unknown", "reason": {"a": 1}, "message": "another has it"}]}]},
+                     "a.example.org: no router admits it: 'another has it'", id="a reason of another type"),
         pytest.param("Route", {"host": "a.example.org"}, {"ingress": "x"},
                      "a.example.org: no router has admitted it yet", id="routers of another type"),
     ],
@@ -204,10 +210,23 @@ def test_of_an_object_that_takes_long_to_read_only_the_first_part_counts(
     assert any(reason in one for one in reasons)
 
 
-def test_a_map_of_any_depth_is_a_fault_like_any_other() -> None:
+def deep_map() -> Any:
     deep: Any = 1
     for _ in range(5_000):
         deep = {"a": deep}
+    return deep
+
+
+def test_a_reason_of_any_depth_is_none() -> None:
+    condition = {"type": "Admitted", "status": "False", "reason": "x", "message": deep_map()}
+    one = replace(
+        decode(kind_named("Route"), {"host": "a.example.org"}), status={"ingress": [{"conditions": [condition]}]}
+    )
+    assert claimed("Route", one) == ([], ["a.example.org: no router admits it: 'x'"])
+
+
+def test_a_map_of_any_depth_is_a_fault_like_any_other() -> None:
+    deep = deep_map()
     one = replace(decode(kind_named(SITES), {}), spec={"hosts": [deep, "a.example.org"]})
     claims, reasons = claimed(SITES, one)
     assert [claim.hostname for claim in claims] == ["a.example.org"]
