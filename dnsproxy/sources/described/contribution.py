@@ -104,7 +104,7 @@ def _texts_of(kind: DescribedKind, one: DescribedObject, faults: list[str], *, m
                 faults.append(f"it has more than {_MOST_VALUES:,} values where hostnames are: the others are left out")
                 break
             found = field.read(value, most)
-            faults += found.faults[: max(0, (most or len(found.faults)) - len(faults))]
+            faults += found.faults if most is None else found.faults[: max(0, most - len(faults))]
             for text in found.hostnames:
                 if len(texts) == most and text not in texts:
                     faults.append(too_many(len(texts)))

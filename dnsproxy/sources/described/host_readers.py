@@ -29,6 +29,8 @@ HostReader = Callable[[Any, int | None], Hosts]
 
 NO_HOSTS: Final = Hosts()
 
+_MOST_FAULTS: Final = 100
+"""Of one list."""
 _MOST_ROUTES: Final = 2_000
 """Of one object: a route takes some 20 microseconds, and a megabyte may have 30,000."""
 _MOST_CHARACTERS: Final = 65_536
@@ -39,12 +41,24 @@ def read_plain(value: Any, most: int | None) -> Hosts:
     """A text that is a hostname, or a list of them."""
     if isinstance(value, str):
         return Hosts((value,)) if value else NO_HOSTS
-    if isinstance(value, list):
-        texts = tuple(one for one in value[: most + 1 if most is not None else None] if isinstance(one, str) and one)
-        return Hosts(texts)
-    # Not str(): a map may be a megabyte, or have more levels than Python can show.
-    shown = "a map" if isinstance(value, dict) else quoted(str(value))
-    return Hosts(faults=(f"{shown} is not a hostname",))
+    if not isinstance(value, list):
+        return Hosts(faults=(_not_a_hostname(value),))
+    texts: dict[str, None] = {}
+    others: list[Any] = []
+    for one in value:
+        if isinstance(one, str) and one:
+            texts[one] = None
+        elif one is not None and not isinstance(one, str):
+            others.append(one)
+        if most is not None and len(texts) > most:
+            break
+    return Hosts(tuple(texts), tuple(dict.fromkeys(map(_not_a_hostname, others[:_MOST_FAULTS]))))
+
+
+def _not_a_hostname(value: Any) -> str:
+    # Not str() of a map or list: it may be a megabyte, or have more levels than Python can show.
+    shown = "a map" if isinstance(value, dict) else "a list" if isinstance(value, list) else quoted(str(value))
+    return f"{shown} is not a hostname"
 
 
 def read_openshift(value: Any, _most: int | None) -> Hosts:

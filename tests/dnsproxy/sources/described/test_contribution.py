@@ -165,6 +165,9 @@ def test_an_object_that_its_controller_does_not_serve_claims_nothing(
     [
         pytest.param({"hosts": ["a.example.org", "not a host"]}, "not a host", id="a bad host"),
         pytest.param({"hosts": ["a.example.org", "b..example.org"]}, "b..example.org", id="an empty label"),
+        pytest.param({"hosts": ["a.example.org", {"name": "b.example.org"}]}, "a map is", id="a map in the list"),
+        pytest.param({"hosts": ["a.example.org", ["b.example.org"]]}, "a list is", id="a list in the list"),
+        pytest.param({"hosts": ["a.example.org", None, "", 7]}, "'7' is", id="a number in the list"),
         pytest.param({"hosts": [f"{number}.example.org" for number in range(100_000)]}, "more than 3", id="too many"),
     ],
 )
@@ -174,6 +177,22 @@ def test_a_bad_host_rejects_only_itself(spec: Any, reason: str) -> None:
     assert claims
     assert len(reasons) == 1
     assert reason in reasons[0]
+
+
+def test_without_a_limit_every_fault_is_kept() -> None:
+    """As doctor reads an object."""
+    kind = "crd:sites.example.org:spec.hosts[*],spec.other[*]"
+    one = decode(kind_named(kind), {"hosts": [{}, 7], "other": ["-"]}, annotations={HOSTNAME: "?"})
+    _, reasons = claimed(kind, one, most=None)
+    assert [reason.partition(" ")[0] for reason in reasons] == [f"{HOSTNAME}:", "a", "'7'", "'-':"]
+
+
+@pytest.mark.parametrize("other", ["a.example.org", "", None, 7], ids=["the same host", "empty", "null", "a number"])
+def test_what_is_no_further_host_of_a_list_takes_no_place(other: Any) -> None:
+    kind = "crd:sites.example.org:spec.hosts"
+    one = decode(kind_named(kind), {"hosts": ["a.example.org", *[other] * 10, "b.example.org"]})
+    claims, _ = claimed(kind, one, most=2)
+    assert [claim.hostname for claim in claims] == ["a.example.org", "b.example.org"]
 
 
 def routes(*rules: str) -> dict[str, Any]:
