@@ -17,14 +17,15 @@ from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.sources.annotations import Annotations, origin_of, read_annotations, rejections_of
 from dnsproxy.sources.class_names import refuse_class
 from dnsproxy.sources.described.classes import DescribedObject
-from dnsproxy.sources.described.field_path import values_at
+from dnsproxy.sources.described.field_path import places_at
+from dnsproxy.sources.described.host_readers import NO_HOSTS
 from dnsproxy.sources.described.kind import DescribedKind
 from dnsproxy.sources.load_balancer import parse_point
 
 Contribution = tuple[list[Claim], list[Rejection]]
 
 _MOST_VALUES: Final = 10_000
-"""At one path: a megabyte may have 500,000, which would take half a second to read."""
+"""At one path, with the places that have none: a megabyte may have 500,000, which would take half a second to read."""
 _MOST_POINTS: Final = 16
 """Addresses and hostnames of one load balancer."""
 _LONGEST_POINT: Final = 254
@@ -99,11 +100,11 @@ def _texts_of(kind: DescribedKind, one: DescribedObject, faults: list[str], *, m
     texts: dict[str, None] = {}
     for field in kind.hosts:
         root, *rest = field.path
-        for number, value in enumerate(values_at(getattr(one, root, None), tuple(rest))):
+        for number, value in enumerate(places_at(getattr(one, root, None), tuple(rest))):
             if number == _MOST_VALUES:
                 faults.append(f"it has more than {_MOST_VALUES:,} values where hostnames are: the others are left out")
                 break
-            found = field.read(value, most)
+            found = field.read(value, most) if value is not None else NO_HOSTS
             faults += found.faults if most is None else found.faults[: max(0, most - len(faults))]
             for text in found.hostnames:
                 if len(texts) == most and text not in texts:

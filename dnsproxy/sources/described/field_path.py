@@ -44,17 +44,22 @@ def parse_path(text: str) -> FieldPath:
 
 def values_at(value: Any, path: FieldPath) -> Iterator[Any]:
     """Every value that a path leads to, in the object's order; null is no value."""
+    return (found for found in places_at(value, path) if found is not None)
+
+
+def places_at(value: Any, path: FieldPath) -> Iterator[Any]:
+    """The same with None for each place without a value, so that the caller can limit how many are looked at."""
     for place, step in enumerate(path):
         if step == EACH:
-            items = value.values() if isinstance(value, dict) else value
-            for one in items if isinstance(value, dict | list) else ():
-                yield from values_at(one, path[place + 1 :])
+            items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            for one in items or (None,):
+                yield from places_at(one, path[place + 1 :])
             return
         if not isinstance(value, dict):
-            return
+            value = None
+            break
         value = value.get(step)
-    if value is not None:
-        yield value
+    yield value
 
 
 def first_text(value: Any, path: FieldPath) -> str | None:

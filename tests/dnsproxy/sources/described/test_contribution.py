@@ -201,6 +201,7 @@ def routes(*rules: str) -> dict[str, Any]:
 
 FIRST: Final = "Host(`a.example.org`)"
 SITES: Final = "crd:sites.example.org:spec.hosts[*]"
+RULES: Final = "crd:sites.example.org:spec.rules[*].hosts[*]"
 LONG: Final = " || ".join(f"Host(`{number}.example.org`)" for number in range(5_000))
 
 
@@ -218,6 +219,14 @@ LONG: Final = " || ".join(f"Host(`{number}.example.org`)" for number in range(5_
         pytest.param(SITES, {"hosts": ["a.example.org"] * 100_000}, ["a.example.org"], "10,000 values", id="one name"),
         pytest.param(SITES, {"hosts": ["a.example.org", *[7] * 100_000]}, ["a.example.org"], "10,000 values",
                      id="values of another type"),
+        pytest.param(RULES, {"rules": [{"hosts": ["a.example.org"]}, *[{}] * 10_000, {"hosts": ["b.example.org"]}]},
+                     ["a.example.org"], "10,000 values", id="items without a host"),
+        pytest.param(RULES, {"rules": [{"hosts": ["a.example.org"]}, *[{"hosts": []}] * 10_000,
+                                       {"hosts": ["b.example.org"]}]},
+                     ["a.example.org"], "10,000 values", id="empty lists"),
+        pytest.param(RULES, {"rules": [{"hosts": ["a.example.org"]}, *[{"hosts": [None]}] * 10_000,
+                                       {"hosts": ["b.example.org"]}]},
+                     ["a.example.org"], "10,000 values", id="nulls"),
     ],
 )  # fmt: skip
 def test_of_an_object_that_takes_long_to_read_only_the_first_part_counts(

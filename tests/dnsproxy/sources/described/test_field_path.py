@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.sources.described.field_path import BadPath, first_text, parse_path, values_at
+from dnsproxy.sources.described.field_path import BadPath, first_text, parse_path, places_at, values_at
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,20 @@ def test_other_texts_are_no_paths(text: str) -> None:
 )  # fmt: skip
 def test_a_path_leads_to_values_or_to_nothing(value: Any, path: str, expected: list[Any]) -> None:
     assert list(values_at(value, parse_path(path))) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "expected"),
+    [
+        pytest.param({"spec": {"rules": [{"host": "a"}, {}, None, {"host": None}]}}, "spec.rules[*].host",
+                     ["a", None, None, None], id="items"),
+        pytest.param({"spec": {"rules": [{"hosts": []}, {"hosts": {}}, {}]}}, "spec.rules[*].hosts[*]",
+                     [None, None, None], id="empty lists and maps"),
+        pytest.param({"spec": {}}, "spec.rules[*].host", [None], id="no list"),
+    ],
+)  # fmt: skip
+def test_each_place_that_was_looked_at_can_be_counted(value: Any, path: str, expected: list[Any]) -> None:
+    assert list(places_at(value, parse_path(path))) == expected
 
 
 def test_the_first_text_has_characters() -> None:
