@@ -7,7 +7,7 @@ https://kubernetes-sigs.github.io/external-dns/latest/docs/sources/crd/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_address
 from typing import Final
 
@@ -24,6 +24,9 @@ from sidecar.values.text import quoted
 SOURCE: Final = "DNSEndpoint"
 MOST_ADDRESSES: Final = 64
 """Of one name: A and AAAA records of some 1.5 KB."""
+_MOST_READ: Final = 10_000
+"""Endpoints and targets of one object, if it may not have more names: a megabyte may have 150,000 bad targets, which
+would take a second to read."""
 _MOST_FAULTS: Final = 100
 """As many of one object are kept."""
 
@@ -78,10 +81,7 @@ class Records(msgspec.Struct, frozen=True, gc=False):
 def read_records(one: DnsEndpoint, *, most: int | None) -> Records:
     """The records of the first `most` hostnames of an object."""
     reader = _Reader(most)
-    endpoints = (one.spec.endpoints if one.spec is not None else None) or ()
-    for endpoint in endpoints:
-        if endpoint is not None and not reader.read(endpoint):
-            break
+    reader.read_all((one.spec.endpoints if one.spec is not None else None) or ())
     origin, annotations = origin_of(SOURCE, one.metadata), read_annotations(one.metadata)
     if is_published(one.metadata.labels):
         ignored = (f"Switchback itself has published it ({PUBLISHED})",)
@@ -94,13 +94,23 @@ class _Reader:
 
     def __init__(self, most: int | None) -> None:
         self._most = most
+        self._most_read = max(_MOST_READ, most or 0)
+        self._targets = 0
         self._names = ObjectNames()
         self._addresses: dict[str, dict[str, None]] = {}
         self._aliases: dict[str, str] = {}
         self._faults: dict[str, None] = {}
         self._ignored: dict[str, None] = {}
 
-    def read(self, endpoint: Endpoint) -> bool:
+    def read_all(self, endpoints: Sequence[Endpoint | None]) -> None:
+        """Take in the endpoints of an object."""
+        for endpoint in endpoints[: self._most_read]:
+            if endpoint is not None and not self._read(endpoint):
+                return
+        if len(endpoints) > self._most_read:
+            self._note_cut("endpoints")
+
+    def _read(self, endpoint: Endpoint) -> bool:
         """Take in an endpoint. Returns whether there is room for further ones."""
         rtype = endpoint.record_type or ""
         if rtype != _CNAME and rtype not in _VERSIONS:
@@ -115,11 +125,17 @@ class _Reader:
         if self._is_full(name):
             self._note(self._faults, too_many(self._most or 0))
             return False
-        targets = dict.fromkeys(target.strip() for target in endpoint.targets or () if target)
+        given = endpoint.targets or ()
+        left = self._most_read - self._targets
+        self._targets += len(given)
+        targets = dict.fromkeys(target.strip() for target in given[:left] if target)
         if rtype == _CNAME:
             self._read_alias(name, targets)
         else:
             self._read_addresses(name, rtype, targets)
+        if len(given) > left:
+            self._note_cut("targets")
+            return False
         return True
 
     def records(self, origin: Origin, annotations: Annotations) -> Records:
@@ -170,6 +186,10 @@ class _Reader:
                 )
                 return
             found[address] = None
+
+    def _note_cut(self, what: str) -> None:
+        """Also beside so many other faults."""
+        self._faults[f"it has more than {self._most_read:,} {what}: the others are left out"] = None
 
     def _note(self, notes: dict[str, None], text: str) -> None:
         if len(notes) < _MOST_FAULTS:

@@ -119,6 +119,28 @@ def test_of_many_addresses_and_faults_a_few_are_kept() -> None:
     assert len(read(*(record(f"-{n}", "A", "x") for n in range(1_000))).faults) == 100
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "what"),
+    [
+        pytest.param(record(DB, "A", *(f"x{number}" for number in range(20_000))), "targets", id="bad addresses"),
+        pytest.param(record(DB, "CNAME", *(f"-.{number}" for number in range(20_000))), "targets", id="bad aliases"),
+        pytest.param(record(DB, "CNAME", *(f"x.{number}.org" for number in range(20_000))), "targets", id="aliases"),
+        pytest.param(record(DB, "A", *["192.0.2.1"] * 20_000), "targets", id="one address"),
+        pytest.param([{}] * 20_000, "endpoints", id="endpoints without a name"),
+        pytest.param([None] * 20_000, "endpoints", id="nulls"),
+        pytest.param([record(DB, "TXT", "x")] * 20_000, "endpoints", id="endpoints of another type"),
+        pytest.param([record(DB, "A", "192.0.2.1")] * 20_000, "endpoints", id="one record"),
+    ],
+)
+def test_of_an_object_that_takes_long_to_read_only_the_first_part_counts(endpoint: Any, what: str) -> None:
+    """Nothing is answered meanwhile, and its writer may change it every second."""
+    endpoints = endpoint if isinstance(endpoint, list) else [endpoint]
+    found = read(record("first.org", "A", "192.0.2.1"), *endpoints, record("last.org", "A", "192.0.2.1"))
+    assert found.addresses["first.org"] == ("192.0.2.1",)
+    assert "last.org" not in found.addresses
+    assert f"it has more than 10,000 {what}: the others are left out" in found.faults
+
+
 def test_what_we_publish_ourselves_is_not_read() -> None:
     """It would keep each name for ever: the table is published, and the published is in the table."""
     found = read(record(DB, "A", "192.0.2.1"), labels={"switchback.dev/instance": "x"})
