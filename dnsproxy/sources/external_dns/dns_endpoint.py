@@ -111,7 +111,7 @@ class _Reader:
             self._note_cut("endpoints")
 
     def _read(self, endpoint: Endpoint) -> bool:
-        """Take in an endpoint. Returns whether there is room for further ones."""
+        """Take in an endpoint. Returns whether targets of further ones may be read."""
         rtype = endpoint.record_type or ""
         if rtype != _CNAME and rtype not in _VERSIONS:
             shown = f"{quoted(endpoint.dns_name or '')}: only A, AAAA and CNAME are answered, not {quoted(rtype)}"
@@ -124,7 +124,7 @@ class _Reader:
             return True
         if self._is_full(name):
             self._note(self._faults, too_many(self._most or 0))
-            return False
+            return True
         given = endpoint.targets or ()
         left = self._most_read - self._targets
         self._targets += len(given)

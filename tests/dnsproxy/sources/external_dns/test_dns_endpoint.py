@@ -105,11 +105,17 @@ def test_other_types_are_left_out_on_purpose(rtype: str | None) -> None:
 
 
 def test_of_many_names_the_first_are_read() -> None:
-    many = [record(f"h{number}.org", "A", "192.0.2.1") for number in range(100_000)]
+    many = [record(f"h{number}.org", "A", "192.0.2.1") for number in range(9_000)]
     found = read(*many, most=3)
     assert found.names == ("h0.org", "h1.org", "h2.org")
     assert found.faults == ("it claims more than 3 names (--max-names-per-object): the others are left out",)
     assert read(*many[:3], record("h0.org", "AAAA", "2001:db8::1"), most=3).faults == ()
+
+
+def test_names_beyond_the_limit_take_no_address_from_the_first() -> None:
+    names = ["a.org", "b.org", "c.org"]
+    found = read(*(record(name, "A", "192.0.2.1") for name in names), record("a.org", "AAAA", "2001:db8::1"), most=2)
+    assert found.addresses == {"a.org": ("192.0.2.1", "2001:db8::1"), "b.org": ("192.0.2.1",)}
 
 
 def test_of_many_addresses_and_faults_a_few_are_kept() -> None:
