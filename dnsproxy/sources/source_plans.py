@@ -15,7 +15,7 @@ from dnsproxy.hostnames.answering_claim import answering_claim
 from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.sources.described import table
-from dnsproxy.sources.described.classes import CONTROLLED_CLASSES
+from dnsproxy.sources.described.classes import classes_for
 from dnsproxy.sources.described.custom import PREFIX, parse_custom
 from dnsproxy.sources.described.kind import DescribedKind
 from dnsproxy.sources.described.source import DescribedSource
@@ -73,7 +73,7 @@ def plan_other(
         return _plan_dns_endpoints(store, most, registry)
     rows = _described_kinds(options.name)
     source = DescribedSource(store, rows, classes=options.classes, most=most)
-    beside = (CONTROLLED_CLASSES,) if any(kind.controller for kind in rows) else ()
+    beside = (classes_for(options.name),) if any(kind.controller for kind in rows) else ()
     return SourcePlan(source, _watched(options.name), beside)
 
 

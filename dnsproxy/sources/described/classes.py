@@ -7,6 +7,7 @@ one that is the default: with several, each controller may serve it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -88,6 +89,11 @@ CONTROLLED_CLASSES: Final = Collection(
     "IngressClass", "/apis/networking.k8s.io/v1/ingressclasses", ControlledIngressClass, optional=True
 )
 """If RBAC hides them, objects without a class stay without one."""
+
+
+def classes_for(source: str) -> Collection[ControlledIngressClass]:
+    """The same for a value of `--source`: each watch has a name of its own, the label of its metrics."""
+    return replace(CONTROLLED_CLASSES, kind=f"{source} {CONTROLLED_CLASSES.kind}")
 
 
 def class_of_controller(classes: Iterable[ControlledIngressClass], controller: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.sources.classless import Classless
-from dnsproxy.sources.described.classes import CONTROLLED_CLASSES, ControlledIngressClass, class_of_controller
+from dnsproxy.sources.described.classes import ControlledIngressClass, class_of_controller
 from dnsproxy.sources.described.contribution import contribution
 from dnsproxy.sources.described.kind import DescribedKind
 from dnsproxy.sources.unreadable import rejection_of_unreadable
@@ -51,8 +51,8 @@ class DescribedSource:
         return frozenset()
 
     def change(self, kind: str, changes: Mapping[str, Any]) -> frozenset[str]:
-        """Take in changes of objects of one kind, by `NAMESPACE/NAME`, or of IngressClasses by name."""
-        if kind == CONTROLLED_CLASSES.kind:
+        """Take in changes of objects of one kind, by `NAMESPACE/NAME`; any other kind is IngressClasses, by name."""
+        if kind not in self._kinds:
             return self._change_classes(changes)
         touched: set[str] = set()
         for key, one in changes.items():

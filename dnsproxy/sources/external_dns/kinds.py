@@ -6,6 +6,7 @@ Tested in test_source.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from dnsproxy.sources.external_dns import structs
@@ -44,5 +45,6 @@ WATCHED: Final = (
 """RBAC: list and watch each of them; a kind that is hidden claims nothing."""
 ENDPOINTS: Final = (WatchedKind(DNS_ENDPOINT, "externaldns.k8s.io", ("v1alpha1",), "dnsendpoints", DnsEndpoint),)
 """RBAC: list and watch them."""
-BESIDE: Final = (INGRESS_CLASSES,)
+CLASSES: Final = replace(INGRESS_CLASSES, kind="external-dns IngressClass")
 """For Ingresses that name no class."""
+BESIDE: Final = (CLASSES,)

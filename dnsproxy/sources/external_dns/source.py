@@ -14,9 +14,9 @@ from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.sources.external_dns.contribution import contribution
 from dnsproxy.sources.external_dns.facts import Facts, IngressFacts, ServiceFacts, read
 from dnsproxy.sources.external_dns.headless import HeadlessEndpoints
-from dnsproxy.sources.external_dns.kinds import GATEWAY, INGRESS, SERVICE, SLICE
+from dnsproxy.sources.external_dns.kinds import CLASSES, GATEWAY, INGRESS, SERVICE, SLICE
 from dnsproxy.sources.external_dns.structs import EndpointSlice, Gateway, Ingress
-from dnsproxy.sources.ingress import INGRESS_CLASSES, IngressClass, default_class
+from dnsproxy.sources.ingress import IngressClass, default_class
 from dnsproxy.sources.unreadable import unreadable_facts
 from sidecar.kubernetes.objects import Unreadable
 
@@ -53,7 +53,7 @@ class ExternalDnsSource:
 
     def change(self, kind: str, changes: Mapping[str, Any]) -> frozenset[str]:
         """Record changes of objects of one kind of kinds.WATCHED and kinds.BESIDE, by key."""
-        if kind == INGRESS_CLASSES.kind:
+        if kind == CLASSES.kind:
             self._change_classes(changes)
         elif kind == SLICE:
             self._change_slices(changes)

@@ -9,7 +9,10 @@ import pytest
 
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.gateway.kinds import SOURCES as GATEWAY_KINDS
+from dnsproxy.sources.ingress import INGRESS_CLASSES, INGRESSES
 from dnsproxy.sources.names import OTHERS
+from dnsproxy.sources.rights_follower import NAMESPACES
+from dnsproxy.sources.service_source import SERVICES
 from dnsproxy.sources.settings import GatewayOptions, SourceOptions
 from dnsproxy.sources.source_plans import claiming_kinds, plan_gateway, plan_other
 
@@ -40,6 +43,16 @@ def test_no_two_sources_share_a_kind_in_the_claim_store() -> None:
     for one, other in combinations(kinds, 2):
         assert not set(one) & set(other)
     assert len(set(chain(*kinds))) == len(list(chain(*kinds)))
+
+
+def test_no_two_watches_have_one_name() -> None:
+    """It is the label of their metrics: two samples with the same labels make an invalid page."""
+    plans = [plan_gateway(ClaimStore(), GatewayOptions())]
+    plans += [plan_other(ClaimStore(), SourceOptions(name), most=5) for name in NAMES]
+    names = [kind.kind for plan in plans for kind in plan.kinds]
+    names += [collection.kind for plan in plans for collection in plan.beside]
+    names += [INGRESSES.kind, INGRESS_CLASSES.kind, SERVICES.kind, NAMESPACES.kind]
+    assert len(names) == len(set(names))
 
 
 def test_the_gateway_api_follows_the_kinds_that_it_claims_for() -> None:

@@ -30,7 +30,7 @@ from tests.dnsproxy.sources.external_dns.objects import (
 )
 
 DB = "db.example.org"
-CLASSES = "IngressClass"
+CLASSES = "external-dns IngressClass"
 
 
 def settle(source: ExternalDnsSource) -> frozenset[str]:
