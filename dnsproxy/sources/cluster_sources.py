@@ -16,6 +16,7 @@ from dnsproxy.hostnames.rights import Rights
 from dnsproxy.sources.external_dns.alias_follower import Resolve
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
+from dnsproxy.sources.names import EXTERNAL_DNS
 from dnsproxy.sources.rights_follower import RightsFollower, reads_namespaces
 from dnsproxy.sources.service_shares import ServiceShares
 from dnsproxy.sources.service_source import SOURCE as SERVICE
@@ -73,7 +74,7 @@ class ClusterSources:
             **dict.fromkeys(followed_names(settings), True),
             SERVICE: settings.services,
             STEERING: settings.steers,
-            RIGHTS: rights is not None and (reads_namespaces(rights) or settings.ingress is not None),
+            RIGHTS: rights is not None and (reads_namespaces(rights) or _has_ingresses(settings)),
         }
         return [*(name for name, given in wanted.items() if given), TARGETS]
 
@@ -153,6 +154,7 @@ class ClusterSources:
         self._rights = RightsFollower(
             registry,
             awaits_classes=self._settings.ingress is not None,
+            follows_classes=self._settings.ingress is None and _has_ingresses(self._settings),
             on_affected=self._judge_again,
             on_synced=self._note_targets,
         )
@@ -256,6 +258,11 @@ class ClusterSources:
 
 async def _no_answer(_: str) -> None:
     """In place of a look-up."""
+
+
+def _has_ingresses(settings: ClusterSettings) -> bool:
+    """Whether a source has Ingresses, whose classes must exist (rights.py)."""
+    return settings.ingress is not None or any(one.name == EXTERNAL_DNS for one in settings.others)
 
 
 def _is_certain(status: FollowerStatus) -> bool:

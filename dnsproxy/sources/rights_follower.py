@@ -1,4 +1,4 @@
-"""Follows what gives rights: the namespaces whose annotations count, and the IngressClasses of the Ingress source.
+"""Follows what gives rights: the namespaces whose annotations count, and the IngressClasses of Ingresses.
 
 The law: a thin shell over hostnames/rights.py. Rights of a snapshot count until all of a kind was read, and the last
 known ones through every outage. After a change, the names that it affects are judged again, in slices; the first sync
@@ -17,6 +17,7 @@ import trio
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.rights import ALLOWED, LABEL, Annotations, Rights
+from dnsproxy.sources.ingress import INGRESS_CLASSES, IngressClass
 from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
@@ -54,7 +55,8 @@ class RightsFollower:
     """Keeps the rights of a registry; run() must be running.
 
     `on_affected` gets the hostnames to judge again, `on_synced` is called when the rights were applied after they were
-    read. `awaits_classes`: whether somebody will call set_classes().
+    read. `awaits_classes`: whether the Ingress source will call set_classes(); `follows_classes`: whether it does not,
+    and IngressClasses are followed here, for the Ingresses of another source.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class RightsFollower:
         registry: Registry,
         *,
         awaits_classes: bool,
+        follows_classes: bool = False,
         on_affected: Callable[[frozenset[str]], None],
         on_synced: Callable[[], None] = lambda: None,
         pace: Pace = DEFAULT_PACE,
@@ -69,7 +72,10 @@ class RightsFollower:
         self.status = FollowerStatus(NAMESPACES.kind)
         self._registry = registry
         self._follows = reads_namespaces(registry.rights)
-        self._awaits_classes = awaits_classes
+        self._follows_classes = follows_classes
+        self._awaits_classes = awaits_classes or follows_classes
+        self._class_status = FollowerStatus(INGRESS_CLASSES.kind)
+        self._classes: dict[str, None] = {}
         self._on_affected = on_affected
         self._on_synced = on_synced
         self._pace = pace
@@ -82,8 +88,8 @@ class RightsFollower:
 
     @property
     def statuses(self) -> list[FollowerStatus]:
-        """The status of the watch, if there is one."""
-        return [self.status] if self._follows else []
+        """The status of each watch that there is."""
+        return [*([self.status] if self._follows else []), *([self._class_status] if self._follows_classes else [])]
 
     @property
     def synced(self) -> bool:
@@ -97,7 +103,7 @@ class RightsFollower:
     @property
     def consistent(self) -> bool:
         """Whether the rights match the cluster, and nothing is unconfirmed."""
-        return self.synced and not self.status.doubted
+        return self.synced and not any(one.doubted for one in self.statuses)
 
     @property
     def known_classes(self) -> int:
@@ -110,11 +116,13 @@ class RightsFollower:
         self._set(classes=names)
 
     async def run(self, client: ApiClient) -> None:
-        """Follow the namespaces until cancelled."""
+        """Follow until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._apply)
             if self._follows:
                 nursery.start_soon(self._follow, client)
+            if self._follows_classes:
+                nursery.start_soon(self._follow_classes, client)
 
     async def _follow(self, client: ApiClient) -> None:
         rights = self._registry.rights
@@ -129,6 +137,25 @@ class RightsFollower:
             pace=self._pace,
         )
 
+    async def _follow_classes(self, client: ApiClient) -> None:
+        await follow(
+            client,
+            INGRESS_CLASSES,
+            on_change=self._take_classes,
+            on_synced=self._report_classes,
+            status=self._class_status,
+            expected=self.known_classes,
+            pace=self._pace,
+        )
+
+    def _take_classes(self, changes: Mapping[str, IngressClass | Unreadable | None]) -> None:
+        _note_names(self._classes, changes)
+        if self._class_status.synced:
+            self._report_classes()
+
+    def _report_classes(self) -> None:
+        self.set_classes(frozenset(self._classes))
+
     def _warn_if_hidden(self) -> None:
         """Once, because nothing else says why an annotation does not count in a namespace that has the label."""
         never_read = self.status.synced and self.status.contact is None
@@ -141,11 +168,7 @@ class RightsFollower:
             )
 
     def _take(self, changes: Mapping[str, LabelledNamespace | Unreadable | None]) -> None:
-        for name, one in changes.items():
-            if one is None:
-                self._names.pop(name, None)
-            else:
-                self._names[name] = None
+        _note_names(self._names, changes)
         if self.status.synced:
             self._set_namespaces()
 
@@ -180,6 +203,14 @@ class RightsFollower:
             yield
         if affected:
             self._on_affected(frozenset(affected))
+
+
+def _note_names(names: dict[str, None], changes: Mapping[str, object]) -> None:
+    for name, one in changes.items():
+        if one is None:
+            names.pop(name, None)
+        else:
+            names[name] = None
 
 
 def _denial(rights: Rights | None, claim: Claim, registry: Registry) -> str | None:

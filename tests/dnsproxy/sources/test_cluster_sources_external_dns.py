@@ -20,6 +20,7 @@ from tests.kit.live_api import LiveApi
 
 GROUP: Final = "externaldns.k8s.io"
 SETTINGS: Final = replace(ALL, others=(SourceOptions(EXTERNAL_DNS), SourceOptions(DNS_ENDPOINT)))
+ALONE: Final = ClusterSettings(others=(SourceOptions(EXTERNAL_DNS),))
 EVERYWHERE: Final = Rights(Annotations.ALL, (parse_network("192.0.2.0/24"),))
 DB: Final = "db.example.org"
 
@@ -86,6 +87,37 @@ async def test_own_addresses_need_the_right_and_chosen_ones_the_network_too(
         await watched.until_ready()
         await watched.until(lambda: watched.at("app.example.org") == RELAY)
         assert [watched.at(name) for name in (DB, "a.example.org", "b.example.org")] == [pods, addresses, None]
+
+
+def put_annotated_ingress(api: LiveApi, class_name: str) -> None:
+    metadata = {"name": "annotated", "namespace": "shop", "annotations": {HOSTNAME: "annotated.example.org"}}
+    api.put("networking.k8s.io", "ingresses", {"metadata": metadata, "spec": {"ingressClassName": class_name}})
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, ALONE], ids=["beside Ingresses", "alone"])
+async def test_a_class_counts_once_there_is_one_of_its_name(
+    autojump_clock: MockClock, settings: ClusterSettings
+) -> None:
+    """The controller of an Ingress may write no status."""
+    api = make_cluster()
+    api.put("networking.k8s.io", "ingressclasses", {"metadata": {"name": "nginx"}})
+    put_annotated_ingress(api, "nginx")
+    async with watching(api, settings, rights=EVERYWHERE) as watched:
+        await watched.until_ready()
+        assert watched.at("annotated.example.org") == RELAY
+        assert watched.sources.consistent
+        put_annotated_ingress(api, "internal")
+        await watched.until_at("annotated.example.org", None)
+        api.put("networking.k8s.io", "ingressclasses", {"metadata": {"name": "internal"}})
+        await watched.until_at("annotated.example.org", RELAY)
+
+
+async def test_in_a_cluster_without_classes_any_counts(autojump_clock: MockClock) -> None:
+    api = make_cluster()
+    put_annotated_ingress(api, "nginx")
+    async with watching(api, ALONE, rights=EVERYWHERE) as watched:
+        await watched.until_ready()
+        assert watched.at("annotated.example.org") == RELAY
 
 
 async def test_an_alias_follows_the_table_and_then_the_upstreams(autojump_clock: MockClock) -> None:
