@@ -29,6 +29,7 @@ from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.serve.rpz_options import make_replica_settings, make_rpz_settings, read_keys
 from dnsproxy.serve.selection_options import refuse_without_source
 from dnsproxy.serve.source_options import make_cluster_settings, refuse_without_target
+from dnsproxy.sources.names import EXTERNAL_DNS
 from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.static_names import join_flags
 from dnsproxy.tap.mode import TapMode
@@ -137,7 +138,7 @@ def make_settings(**values: Any) -> ServeSettings:
             Annotations(values["annotations"]),
             networks=values["target_network"],
             services=frozenset(f"service:{ref}" for ref in values["target_service"]),
-            named_classes=frozenset((*values["ingress_class"], *dict(values["target_for"]))),
+            named_classes=_named_classes(values),
         ),
         ownership=_ownership_settings(values),
         limits=NameLimits(
@@ -202,6 +203,12 @@ def _ownership_settings(values: dict[str, Any]) -> OwnershipSettings:
 def _forward_settings(values: dict[str, Any]) -> ForwardSettings:
     plain = ForwardSettings(values["upstream"], values["outstanding"], values["outstanding_per_client"])
     return plain if plain.upstreams else read_forwarding(values["resolv_conf"], plain=plain)
+
+
+def _named_classes(values: dict[str, Any]) -> frozenset[str]:
+    """The classes of Ingresses in flags."""
+    of_external_dns = (name for source, name in values["class_of"] if source == EXTERNAL_DNS)
+    return frozenset((*values["ingress_class"], *dict(values["target_for"]), *of_external_dns))
 
 
 def _cluster_domains(path: Path) -> tuple[str, ...]:

@@ -55,6 +55,16 @@ def test_other_sources_have_their_classes_and_each_counts_once(made: list[ServeS
     )
 
 
+def test_a_class_of_ingresses_that_a_flag_names_needs_no_ingress_class(made: list[ServeSettings]) -> None:
+    """Other sources have classes of their own, which say nothing of Ingresses."""
+    sources = ("--source", "ingress", "--source", "external-dns", "--source", "traefik")
+    classes = ("--ingress-class", "a", "--class-of", "external-dns=b", "--class-of", "traefik=c")
+    targets = ("--target", "192.0.2.1", "--target-for", "d=192.0.2.2")
+    result = invoke(*UPSTREAM, *sources, *classes, *targets)
+    assert result.exit_code == 0, result.output
+    assert made[0].rights.named_classes == {"a", "b", "d"}
+
+
 def test_a_class_in_the_environment_is_no_source(made: list[ServeSettings]) -> None:
     result = invoke(*UPSTREAM, "--source", "traefik", "--target", "192.0.2.1", DNSPROXY_CLASS_OF="traefik=internal")
     assert result.exit_code == 0, result.output
