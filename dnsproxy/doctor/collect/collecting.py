@@ -42,7 +42,8 @@ from dnsproxy.doctor.collect.read_settings import read_settings, with_component_
 from dnsproxy.doctor.collect.read_sources import followed_sources
 from dnsproxy.doctor.collect.read_workloads import read_components, read_daemon_sets
 from dnsproxy.doctor.collect.reader import REQUEST_SECONDS, Progress, Reader
-from dnsproxy.doctor.facts.model import VERSION, Admin, ClusterDns, Component, Facts, OwnService, Service
+from dnsproxy.doctor.facts.cluster_dns import ClusterDns
+from dnsproxy.doctor.facts.model import VERSION, Admin, Component, Facts, OwnService, Service
 from dnsproxy.doctor.facts.probes import DnsCheck
 from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.paths import Paths, find_paths

@@ -25,7 +25,8 @@ from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.reader import Reader
-from dnsproxy.doctor.facts.model import Admin, ClusterDns, OriginalUpstreams, OwnService, Port, Stanza
+from dnsproxy.doctor.facts.cluster_dns import ClusterDns, OriginalUpstreams, Stanza
+from dnsproxy.doctor.facts.model import Admin, OwnService, Port
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, EndpointSlice
 from sidecar.kubernetes.errors import ApiError

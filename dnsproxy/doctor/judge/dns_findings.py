@@ -13,7 +13,8 @@ from typing import Final
 from dnsproxy.corefile.upstream_routes import UpstreamRoute, differences
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.dns.wire import DNS_PORT
-from dnsproxy.doctor.facts.model import Admin, ClusterDns, Facts, OwnService, Stanza
+from dnsproxy.doctor.facts.cluster_dns import ClusterDns, Stanza
+from dnsproxy.doctor.facts.model import Admin, Facts, OwnService
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.installation import is_automatic
 from dnsproxy.doctor.judge.remedies import STATUS, deploy_line, look_from_inside, quoted

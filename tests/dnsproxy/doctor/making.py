@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dnsproxy.doctor.facts.cluster_dns import ClusterDns, Stanza
 from dnsproxy.doctor.facts.model import (
     VERSION,
     BalancerAddress,
-    ClusterDns,
     Component,
     Facts,
     Host,
@@ -18,7 +18,6 @@ from dnsproxy.doctor.facts.model import (
     Port,
     RouteService,
     Service,
-    Stanza,
 )
 from dnsproxy.doctor.facts.probes import DnsCheck, Header, Lookup, Outcome, Probe
 from dnsproxy.doctor.judge.diagnose import judge

@@ -8,16 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import (
-    Admin,
-    BalancerAddress,
-    Class,
-    Facts,
-    Host,
-    OriginalUpstreams,
-    OwnService,
-    Stanza,
-)
+from dnsproxy.doctor.facts.cluster_dns import OriginalUpstreams, Stanza
+from dnsproxy.doctor.facts.model import Admin, BalancerAddress, Class, Facts, Host, OwnService
 from dnsproxy.doctor.facts.probes import DnsCheck, Lookup, Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from dnsproxy.cluster_dns.owner import Form
-from dnsproxy.doctor.facts.model import ClusterDns, Facts, OwnService
+from dnsproxy.doctor.facts.cluster_dns import ClusterDns
+from dnsproxy.doctor.facts.model import Facts, OwnService
 from dnsproxy.doctor.judge.installation import folder, is_automatic, prints
 from dnsproxy.doctor.judge.remedies import install_lines, install_step
 from tests.dnsproxy.doctor.making import DEPLOYED, facts, installed
