@@ -32,7 +32,7 @@ from sidecar.values.text import one_line
 
 if TYPE_CHECKING:
     from dnsproxy.cluster_dns.object_ref import ObjectRef
-    from dnsproxy.doctor.collect.collecting import Places
+    from dnsproxy.doctor.collect.places import Places
     from dnsproxy.doctor.collect.reader import Progress
     from dnsproxy.doctor.facts.model import Facts
     from dnsproxy.doctor.judge.findings import Diagnosis
@@ -155,7 +155,7 @@ def doctor(
 
     Exit status: 0 healthy, 1 something is wrong, 2 bad usage, 3 could not look.
     """
-    from dnsproxy.doctor.collect.collecting import Places  # noqa: PLC0415  # --help must not import this
+    from dnsproxy.doctor.collect.places import Places  # noqa: PLC0415  # --help must not import this
 
     if from_file is not None and (kubeconfig or context):
         raise BadUsage(["--from asks no API server, so --kubeconfig and --context have no effect with it"])
@@ -203,7 +203,7 @@ async def _read(
 
 
 async def _look(facts: Facts, paths: Paths, places: Places, progress: Progress, *, inside: bool) -> Facts:
-    from dnsproxy.doctor.collect.collecting import look, look_outside  # noqa: PLC0415  # as above
+    from dnsproxy.doctor.collect.looking import look, look_outside  # noqa: PLC0415  # as above
 
     return await (look if inside else look_outside)(facts, paths, places, progress)
 

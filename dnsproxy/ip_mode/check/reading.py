@@ -14,9 +14,10 @@ from typing import Final
 from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.options import OWN_SERVICE, parse_object_ref
-from dnsproxy.doctor.collect.collecting import Places, read_cluster
+from dnsproxy.doctor.collect.collecting import read_cluster
 from dnsproxy.doctor.collect.dial_targets import DialTarget
 from dnsproxy.doctor.collect.dialling import Manner, dial
+from dnsproxy.doctor.collect.places import Places
 from dnsproxy.doctor.facts.model import Facts, Service
 from dnsproxy.doctor.judge.controller import Controller, make_controller
 from dnsproxy.doctor.judge.ip_mode_judgement import judge_ip_mode

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from dnsproxy.cli import main
-from dnsproxy.doctor.collect import collecting
+from dnsproxy.doctor.collect import collecting, looking
 from dnsproxy.doctor.facts.file import format_facts, parse_facts
 from dnsproxy.doctor.facts.model import VERSION, Facts, Host
 from dnsproxy.doctor.facts.probes import Outcome
@@ -144,7 +144,7 @@ def test_paths_are_found_once_in_a_run(file: Path, monkeypatch: pytest.MonkeyPat
 
     for module in (paths, diagnose, collecting):
         monkeypatch.setattr(module, "find_paths", counting)
-    monkeypatch.setattr(collecting, "public_server", lambda *_: None)
+    monkeypatch.setattr(looking, "public_server", lambda *_: None)
     assert doctor("--from", str(file)).exit_code == 1
     assert calls == [""]
     assert doctor(HOST, "--from", "-", "--probe", given=format_facts(Facts(VERSION))).exit_code == 1

@@ -12,7 +12,8 @@ import trio
 
 from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.object_ref import ObjectRef
-from dnsproxy.doctor.collect.collecting import Places, read_cluster
+from dnsproxy.doctor.collect.collecting import read_cluster
+from dnsproxy.doctor.collect.places import Places
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.paths import find_paths
 from sidecar.kubernetes.http import ApiClient

@@ -12,9 +12,10 @@ import pytest
 from msgspec.structs import replace
 from trio.testing import MockClock
 
-from dnsproxy.doctor.collect import collecting
+from dnsproxy.doctor.collect import collecting, looking
 from dnsproxy.doctor.collect.bounded_work import Finished
-from dnsproxy.doctor.collect.collecting import look, look_outside, read_cluster
+from dnsproxy.doctor.collect.collecting import read_cluster
+from dnsproxy.doctor.collect.looking import look, look_outside
 from dnsproxy.doctor.collect.read_own import ask_admin, with_metrics
 from dnsproxy.doctor.facts.file import format_facts
 from dnsproxy.doctor.facts.model import VERSION, Admin, Facts, Host, ReadFailure
@@ -86,7 +87,7 @@ async def test_paths_are_found_once_and_have_the_settings(monkeypatch: pytest.Mo
         return find_paths(seen)
 
     monkeypatch.setattr(collecting, "find_paths", counting)
-    monkeypatch.setattr(collecting, "public_server", lambda *_: None)
+    monkeypatch.setattr(looking, "public_server", lambda *_: None)
     workloads = [workload("ingress", namespace="web", args=["--configmap=web/c"])]
     data = {"metadata": {"name": "c"}, "data": {"use-proxy-protocol": "true"}}
     api = Api(
@@ -111,9 +112,9 @@ async def test_what_was_not_looked_at_in_time_is_a_failure(monkeypatch: pytest.M
     async def too_slow(*_: object) -> Finished[Any]:
         return Finished((), 5, 30)
 
-    monkeypatch.setattr(collecting, "dial_with_headers", too_slow)
-    monkeypatch.setattr(collecting, "look_up_all", too_slow)
-    monkeypatch.setattr(collecting, "public_server", lambda *_: None)
+    monkeypatch.setattr(looking, "dial_with_headers", too_slow)
+    monkeypatch.setattr(looking, "look_up_all", too_slow)
+    monkeypatch.setattr(looking, "public_server", lambda *_: None)
     seen = Facts(VERSION, refusals=(ReadFailure("a", "b"),))
     seen = await (look if inside else look_outside)(seen, Paths(()), PLACES, lambda _: None)
     dialled = (ReadFailure("dial the ports", "5 of 5 connections did not finish within 30 s"),) if inside else ()
