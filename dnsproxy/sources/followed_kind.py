@@ -1,6 +1,6 @@
 """One kind in one version: how it is followed, and which of its objects are known.
 
-The law: values only; source_follower.py keeps them.
+The law: values only; followed_kinds.py keeps them.
 """
 
 from __future__ import annotations

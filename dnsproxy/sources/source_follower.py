@@ -19,6 +19,7 @@ import trio
 from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.sources.discovery import ANSWER, discover
 from dnsproxy.sources.followed_kind import PATIENCE, FollowedKind
+from dnsproxy.sources.followed_kinds import FollowedKinds
 from dnsproxy.sources.object_source import ObjectSource
 from dnsproxy.sources.selection import ALL, Selection
 from dnsproxy.sources.watched_kinds import WatchedKind
@@ -65,8 +66,7 @@ class SourceFollower:
         self._on_synced = on_synced
         self._pace = pace
         self._draw = draw
-        self._kinds: dict[str, FollowedKind] = {}
-        self._beside = [FollowedKind(one) for one in beside]
+        self._kinds = FollowedKinds(beside)
         self._discovered = False
         self._is_given_up = False
         """The first sync does not wait for a discovery any more."""
@@ -80,7 +80,7 @@ class SourceFollower:
     @property
     def statuses(self) -> list[FollowerStatus]:
         """The status of the watches of the served kinds."""
-        return [one.status for one in (*self._kinds.values(), *self._beside) if one.is_served]
+        return self._kinds.statuses
 
     @property
     def consistent(self) -> bool:
@@ -89,13 +89,11 @@ class SourceFollower:
 
     @property
     def _all_read(self) -> bool:
-        found = self._discovered or self._is_given_up
-        return found and not any(one.is_awaited for one in (*self._kinds.values(), *self._beside))
+        return (self._discovered or self._is_given_up) and self._kinds.are_read
 
     def collection(self, kind: str) -> Collection[Any] | None:
         """Where the objects of a kind are read at the moment; None if the API server does not have it."""
-        one = self._kinds.get(kind)
-        return one.collection if one is not None and one.is_served else None
+        return self._kinds.collection(kind)
 
     def wake(self) -> None:
         """Settle soon: something else than its objects has touched the source."""
@@ -106,7 +104,7 @@ class SourceFollower:
         failures, since = 0, trio.current_time()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._settle)
-            for one in self._beside:
+            for one in self._kinds.beside:
                 nursery.start_soon(self._follow, one)
             while True:
                 try:
@@ -149,47 +147,26 @@ class SourceFollower:
 
     def _adopt(self, chosen: Mapping[str, Collection[Any]], start: Callable[..., None]) -> bool:
         """Follow the served kinds. Returns whether a kind seems gone, which another discovery must confirm."""
-        before = self._paths()
-        for name, collection in chosen.items():
-            kind = self._kinds.get(name)
-            if kind is None or not kind.is_served or kind.collection.path != collection.path:
-                start(self._follow, self._replace(self._select(collection)), self._selection.namespaces)
-            self._kinds[name].is_missed = False
-        missed = [kind for name, kind in self._kinds.items() if kind.is_served and name not in chosen]
-        for kind in missed:
-            if kind.is_missed:
-                kind.stop()
-                self._changed.set()
-            kind.is_missed = True
-        if not self._discovered or self._paths() != before:
-            self._log.info("kinds", kinds=self._paths())
+        before = self._kinds.paths()
+        adopted = self._kinds.adopt({name: self._select(collection) for name, collection in chosen.items()})
+        for kind in adopted.begun:
+            start(self._follow, kind, self._selection.namespaces)
+        if adopted.any_ended:
+            self._changed.set()
+        if not self._discovered or self._kinds.paths() != before:
+            self._log.info("kinds", kinds=self._kinds.paths())
         self._discovered = True
         self._check_read()
-        return any(kind.is_served for kind in missed)
+        return adopted.seems_any_gone
 
     def _select(self, collection: Collection[Any]) -> Collection[Any]:
         names_hosts = any(one.names_hosts for one in self._wanted if one.kind == collection.kind)
         return self._selection.of(collection) if names_hosts else collection
 
     def _do_without(self, now: float) -> None:
-        for name, kind in self._kinds.items():
-            if kind.is_hopeless(now):
-                kind.is_given_up = True
-                self._log.warning("not waiting for a kind", kind=name, error=str(kind.status.error))
+        for kind in self._kinds.give_up(now):
+            self._log.warning("not waiting for a kind", kind=kind.collection.kind, error=str(kind.status.error))
         self._check_read()
-
-    def _paths(self) -> dict[str, str]:
-        return {name: kind.collection.path for name, kind in self._kinds.items() if kind.is_served}
-
-    def _replace(self, collection: Collection[Any]) -> FollowedKind:
-        """The kind in another version, or again."""
-        old = self._kinds.get(collection.kind)
-        if old is not None:
-            old.life.cancel()
-        before = {} if old is None else {**old.before, **old.known}
-        kind = FollowedKind(collection, optional=collection.optional, before=before)
-        self._kinds[collection.kind] = kind
-        return kind
 
     async def _follow(self, kind: FollowedKind, namespaces: Sequence[str] = ()) -> None:
         with kind.life:
@@ -237,12 +214,9 @@ class SourceFollower:
                 self._report_synced()
 
     def _forget_gone(self) -> Generator[None, None, None]:
-        for name, kind in list(self._kinds.items()):
-            for key in kind.take_gone() if self._kinds[name] is kind else ():
-                self._report_claims(self._source.change(name, {key: None}))
-                yield
-                if self._kinds[name] is not kind:
-                    break
+        for name, key in self._kinds.take_gone():
+            self._report_claims(self._source.change(name, {key: None}))
+            yield
 
     def _settle_each(self) -> Generator[None, None, None]:
         while not self._source.is_settled:
@@ -253,7 +227,7 @@ class SourceFollower:
         """Remove the claims that a snapshot had and the cluster, now that all is read, has not."""
         if not self._discovered:
             return
-        given_up = {name for name, one in self._kinds.items() if one.is_served and not one.status.synced}
+        given_up = self._kinds.unread()
         for kind in (one for one in self._wanted if one.kind not in given_up):
             for hostnames in self._store.forget_restored(kind.kind):
                 self._report_claims(hostnames)
