@@ -21,7 +21,10 @@ class IstioSource:
     """Feeds one ClaimSink with the claims of Gateways and VirtualServices."""
 
     def __init__(self, store: ClaimSink, *, classes: Set[str] = frozenset(), most: int | None = None) -> None:
-        """`classes`: the selectors of the Gateways that count; empty: all. `most`: the hosts of one object read."""
+        """`classes`: the selectors of the Gateways that count; empty: all but those for egress (binding.py).
+
+        `most`: the hosts of one object that are read.
+        """
         self._store = store
         self._classes = classes
         self._most = most
