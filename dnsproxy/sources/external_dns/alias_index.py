@@ -7,13 +7,18 @@ Tested in test_dns_endpoint_source.py.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from dnsproxy.dns.names import is_wildcard
 from dnsproxy.hostnames.wildcards import wider
 
 K = TypeVar("K")
 T = TypeVar("T")
 V = TypeVar("V")
+
+_MOST_LABELS: Final = 10
+"""Below the star of a wildcard: with more, it has the entry of the wider one with so many. A name may have 127 labels,
+and each of the wildcards above it would take half a kilobyte."""
 
 _Age = tuple[str, str]
 """The creation and key of an object."""
@@ -39,6 +44,11 @@ class AliasIndex:
         """Whether no trace of any object is left."""
         indices = (self._aliases, self._own, self._watchers, self._watched, self._seekers, self._sought)
         return not any(indices)
+
+    @property
+    def watched(self) -> int:
+        """The number of names and wildcards that affect any object."""
+        return len(self._watchers)
 
     def put(self, key: str, created: str, aliases: Mapping[str, str]) -> set[str]:
         """Set what the names of an object stand for. Returns the names of which that has changed."""
@@ -71,7 +81,7 @@ class AliasIndex:
 
         Returns the names that are sought now and were by no object before, and those that are by none any more.
         """
-        watched = frozenset(above for name in names for above in (name, *wider(name)))
+        watched = frozenset(one for name in dict.fromkeys(names) for one in (name, *_wildcards_above(name)))
         _exchange(self._watchers, key, self._watched.pop(key, frozenset()), watched)
         if watched:
             self._watched[key] = watched
@@ -83,8 +93,8 @@ class AliasIndex:
         return set(wanted - known), {name for name in old if name not in self._seekers}
 
     def watchers(self, name: str) -> Collection[str]:
-        """The objects that a change of a name or wildcard may affect."""
-        return self._watchers.get(name, {}).keys()
+        """The objects that a change of a name or wildcard may affect: all of them, and with many labels others too."""
+        return self._watchers.get(_key_of(name), {}).keys()
 
     def seekers(self, name: str) -> list[str]:
         """The objects that need a name looked up."""
@@ -93,6 +103,18 @@ class AliasIndex:
     def namespaces(self, name: str) -> Iterator[str]:
         """The namespaces of these objects, each once."""
         return iter(dict.fromkeys(key.partition("/")[0] for key in self._seekers.get(name, ())))
+
+
+def _wildcards_above(name: str) -> Iterator[str]:
+    labels = name.split(".")
+    for number in range(1, min(len(labels), _MOST_LABELS + 1)):
+        yield f"*.{'.'.join(labels[-number:])}"
+
+
+def _key_of(name: str) -> str:
+    """Where a name or wildcard is in the index."""
+    labels = name.removeprefix("*.").split(".")
+    return f"*.{'.'.join(labels[-_MOST_LABELS:])}" if is_wildcard(name) and len(labels) > _MOST_LABELS else name
 
 
 def _exchange(index: dict[str, dict[str, None]], key: str, old: frozenset[str], new: frozenset[str]) -> None:

@@ -8,7 +8,7 @@ one that is left out (name_shares.py): so their number, and that of the names to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -122,10 +122,10 @@ class DnsEndpointSource:
         """Follow the aliases of an object, and replace its claims."""
         self._touched.pop(key, None)
         namespace = records.origin.namespace
-        answering = partial(self._answer, namespace)
+        # Each name once: aliases may be a chain, of which each one would be followed to its end.
+        own, answering = cache(partial(self._index.own, namespace)), cache(partial(self._answer, namespace))
         chains = {
-            name: follow_aliases(name, alias, own=partial(self._index.own, namespace), answering=answering)
-            for name, alias in records.aliases.items()
+            name: follow_aliases(name, alias, own=own, answering=answering) for name, alias in records.aliases.items()
         }
         sought = [chain.lookup for chain in chains.values() if chain.lookup is not None]
         self._watch(key, (name for chain in chains.values() for name in chain.path), sought)

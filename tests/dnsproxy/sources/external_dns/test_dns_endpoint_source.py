@@ -17,6 +17,7 @@ from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.hostnames.wildcards import wider
+from dnsproxy.sources.external_dns.alias_index import AliasIndex
 from dnsproxy.sources.external_dns.dns_endpoint import SOURCE
 from dnsproxy.sources.external_dns.dns_endpoint_source import DnsEndpointSource
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
@@ -345,6 +346,39 @@ def test_100000_endpoints_in_one_object_block_nobody() -> None:
     world.put("shop/a", record(DB, "A", "192.0.2.1"))
     assert len(world.sought) == 1_000
     assert world.targets[DB] == "192.0.2.1"
+
+
+def test_each_name_of_a_chain_is_asked_of_the_table_once() -> None:
+    """A thousand aliases, each of the next one: with 120 labels each, they blocked the loop for a second."""
+    asked: list[str] = []
+    source = DnsEndpointSource(ClaimStore(), most=1_000, answering=asked.append)
+    chain = [record(f"a{n}.org", "CNAME", f"a{n + 1}.org") for n in range(100)]
+    source.change(SOURCE, {"shop/chain": dns_endpoint(*chain)})
+    assert sorted(asked) == sorted(f"a{n}.org" for n in range(1, 101))
+
+
+DEEP = f"{'a.' * 100}org"
+
+
+def test_a_wildcard_below_many_labels_answers_an_alias_as_soon_as_it_is_there() -> None:
+    world = World()
+    world.put("shop/alias", record(DB, "CNAME", f"x.{DEEP}"))
+    world.put("web/other", record(f"*.b.{DEEP}", "A", "192.0.2.9"))
+    world.put("web/wild", record(f"*.{DEEP}", "A", "192.0.2.1"))
+    assert world.targets[DB] == "192.0.2.1"
+    world.delete("web/wild")
+    assert world.targets[DB] == "own"
+
+
+def test_a_name_of_many_labels_has_few_entries_in_the_index() -> None:
+    """Those of a thousand such names took 50 MB."""
+    index = AliasIndex()
+    index.watch("shop/a", [f"x.{DEEP}"], [])
+    assert index.watched == 11
+    index.watch("shop/a", ["a.b.org"], [])
+    assert index.watched == 3
+    assert list(index.watchers("*.org")) == list(index.watchers("*.b.org")) == ["shop/a"]
+    assert not index.watchers("*.a.b.org")
 
 
 NAMES = ["a.org", "b.org", "c.a.org", "*.a.org"]
