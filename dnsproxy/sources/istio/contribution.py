@@ -11,6 +11,7 @@ Istio intersects too: https://github.com/istio/istio/blob/86c9f01fd73/pkg/config
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
 
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.wildcards import reach_in_dns
@@ -24,8 +25,13 @@ from dnsproxy.sources.unreadable import UnreadableFacts
 Contribution = tuple[list[Claim], list[Rejection]]
 
 
-def contribution(kind: str, key: str, graph: ObjectGraph, *, classes: Set[str]) -> Contribution:
-    """The claims of an object, each hostname once, and a rejection for each hostname that it does not get."""
+def contribution(
+    kind: str, key: str, graph: ObjectGraph, *, classes: Set[str], most: int | None = None
+) -> Contribution:
+    """The claims of an object, each hostname once, and a rejection for each hostname that it does not get.
+
+    Of more than `most` claims, one more than that is made, so that name_shares.py sees that they are too many.
+    """
     facts = graph.get(kind, key)
     match facts:
         case None:
@@ -35,7 +41,7 @@ def contribution(kind: str, key: str, graph: ObjectGraph, *, classes: Set[str]) 
         case GatewayFacts():
             claims, rejections = _of_gateway(key, facts, graph, classes)
         case VirtualServiceFacts():
-            claims, rejections = _of_service(facts, graph, classes)
+            claims, rejections = _of_service(facts, graph, classes, None if most is None else most + 1)
     return claims, [*(Rejection(facts.origin, fault) for fault in facts.faults), *rejections]
 
 
@@ -60,7 +66,7 @@ def _of_gateway(key: str, gateway: GatewayFacts, graph: ObjectGraph, classes: Se
     ], []
 
 
-def _of_service(service: VirtualServiceFacts, graph: ObjectGraph, classes: Set[str]) -> Contribution:
+def _of_service(service: VirtualServiceFacts, graph: ObjectGraph, classes: Set[str], first: int | None) -> Contribution:
     bound, refusals = _bound(service, graph, classes)
     found = _match(service, bound, (*service.hosts, *service.annotations.hostnames))
     plain = _match(service, bound, service.hosts) if service.annotations.hostnames else found
@@ -73,7 +79,7 @@ def _of_service(service: VirtualServiceFacts, graph: ObjectGraph, classes: Set[s
             annotated=name not in plain.served,
             since=next((since for since, names in granted if name in names), ""),
         )
-        for name, number in found.served.items()
+        for name, number in islice(found.served.items(), first)
     ]
     return claims, _unserved(service, bound, found.matched, refusals)
 

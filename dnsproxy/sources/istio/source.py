@@ -53,7 +53,7 @@ class IstioSource:
 
     def report(self, kind: str, key: str) -> frozenset[str]:
         """Evaluate one object again at once. Returns the hostnames whose claims changed."""
-        claims, rejections = contribution(kind, key, self._graph, classes=self._classes)
+        claims, rejections = contribution(kind, key, self._graph, classes=self._classes, most=self._most)
         return self._store.replace(kind, key, claims, rejections)
 
     def settle(self, limit: int) -> frozenset[str]:

@@ -199,6 +199,15 @@ def test_the_names_that_virtual_services_claim_are_those_of_the_documentation(hi
     assert claimed == served_names(dict(history), NAMES)
 
 
+def test_of_the_names_of_many_gateways_no_more_are_claimed_than_show_that_there_are_too_many() -> None:
+    """32 Gateways may have 32,000 names, of which a thousand count: the rest took a tenth of a second."""
+    keys = [f"infra/g{number}" for number in range(4)]
+    gateways = [((ISTIO_GATEWAY, key), gateway(*(f"{key[-2:]}h{n}.org" for n in range(5)), place=key)) for key in keys]
+    fed = Fed(most=5)
+    fed.tell(*gateways, (APP, service("*", gateways=keys)))
+    assert fed.names() == {*(f"g0h{n}.org" for n in range(5)), "g1h0.org"}
+
+
 @pytest.mark.parametrize(
     ("taker", "owner"),
     [
