@@ -16,6 +16,7 @@ from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.targets import OWN
 from dnsproxy.sources.described.classes import DescribedObject
+from dnsproxy.sources.described.custom import PREFIX
 from dnsproxy.sources.described.field_path import parse_path, values_at
 from dnsproxy.sources.external_dns.dns_endpoint import SOURCE as DNS_ENDPOINTS
 from dnsproxy.sources.names import GATEWAY, INGRESS, SERVICE, parse_source_class, parse_source_name
@@ -43,8 +44,20 @@ def followed_sources(settings: Mapping[str, str], named: Iterable[str] = ()) -> 
     values = (value for key, value in settings.items() if key == VARIABLE or key.startswith(f"{VARIABLE}_"))
     names = dict.fromkeys([*named, *(name for value in values for name in value.split())])
     classes = frozenset(_classes(settings.get(_CLASSES, "").split()))
-    found = sorted(name for name in names if name not in _ALWAYS_READ and _is_source(name))
-    return tuple(SourceOptions(name, classes if name == _BY_CLASS else frozenset()) for name in found)
+    found = _with_joined_paths(name for name in names if name not in _ALWAYS_READ and _is_source(name))
+    return tuple(SourceOptions(name, classes if name == _BY_CLASS else frozenset()) for name in sorted(found))
+
+
+def _with_joined_paths(names: Iterable[str]) -> Iterator[str]:
+    """With one source for each custom kind: the claims by one of two would take the place of the other's."""
+    paths: dict[str, dict[str, None]] = {}
+    for name in names:
+        if name.startswith(PREFIX):
+            resource, _, places = name.removeprefix(PREFIX).partition(":")
+            paths.setdefault(resource, {}).update(dict.fromkeys(places.split(",")))
+        else:
+            yield name
+    yield from (f"{PREFIX}{resource}:{','.join(found)}" for resource, found in paths.items())
 
 
 def _classes(texts: Iterable[str]) -> Iterator[str]:

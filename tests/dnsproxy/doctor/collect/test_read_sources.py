@@ -136,6 +136,13 @@ async def test_a_host_is_found_in_the_objects_of_a_source_that_dnsproxy_follows(
     assert "host-unknown" not in {finding.id for finding in judge(seen).findings}
 
 
+async def test_paths_of_one_kind_by_the_user_and_by_dnsproxy_add_up() -> None:
+    sites = made(spec={"hosts": [HOST], "other": "other.example.org"})
+    objects = {**CUSTOM, "/apis/example.org/v1/sites": [sites], **dnsproxy(DNSPROXY_SOURCE=SITES)}
+    seen = await Api(objects).read(HOST, sources=("crd:sites.example.org:spec.other",))
+    assert {host.hostname for host in seen.hosts} == {HOST, "other.example.org"}
+
+
 @pytest.mark.parametrize(("source", "objects", "host"), ROWS)
 async def test_a_source_that_the_user_names_is_read_without_dnsproxy(
     source: str, objects: Mapping[str, Any], host: Host
@@ -172,8 +179,11 @@ async def test_a_host_that_no_followed_source_has_is_unknown_by_the_names_of_the
         ({"DNSPROXY_SOURCE": "rpz:rpz.example.org@192.0.2.1:53"}, (), ()),
         ({"DNSPROXY_SOURCE": "nonsense crd: crd:x Traefik \x00"}, (), ()),
         ({"DNSPROXY_SOURCES": "traefik", "PROXY_SOURCE": "istio"}, (), ()),
+        ({"DNSPROXY_SOURCE": f"{SITES},spec.other traefik"}, ("crd:sites.example.org:spec.host,spec.other",),
+         ("crd:sites.example.org:spec.host,spec.other,spec.hosts[*]", "traefik")),
     ],
-    ids=["nothing", "always read", "two", "gathered", "custom", "another table", "not a source", "other variables"],
+    ids=["nothing", "always read", "two", "gathered", "custom", "another table", "not a source", "other variables",
+         "two paths of one kind"],
 )  # fmt: skip
 def test_the_sources_are_those_of_the_settings_and_the_user(
     settings: Mapping[str, str], named: tuple[str, ...], expected: tuple[str, ...]
