@@ -11,7 +11,7 @@ is room again, it is wanted: its source has to report it once more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Final
 
 from dnsproxy.hostnames.age_order import AgeOrder, Entry
@@ -106,13 +106,17 @@ class NameShares:
                 self._forget_wanted(name, (entry.source, entry.key))
                 yield self._leave_out(entry)
 
-    def next_wanted(self) -> Place | None:
-        """An object that is admitted again, and has to be reported by its source; of each namespace in turn."""
-        if not self._wanted:
-            return None
-        name = next(iter(self._wanted))
-        self._wanted[name] = places = self._wanted.pop(name)
-        return next(iter(places))
+    def next_wanted(self, without: Container[str] = ()) -> Place | None:
+        """An object that is admitted again, and has to be reported by its source; of each namespace in turn.
+
+        `without`: sources that cannot report at the moment.
+        """
+        for name in tuple(self._wanted):
+            self._wanted[name] = places = self._wanted.pop(name)
+            place = next((one for one in places if one[0] not in without), None)
+            if place is not None:
+                return place
+        return None
 
     def is_wanted(self, source: str, key: str) -> bool:
         """Whether the object was not reported since it is wanted."""

@@ -6,6 +6,7 @@ that its watch reported in the meantime is not taken from the answer, which may 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from sidecar.loop.slices import in_slices
 
 RETRY: Final = 5.0
-"""Seconds after a read that failed."""
+"""Seconds after a read that failed, for its kind alone."""
 
 
 class ShareSettler:
@@ -33,7 +34,10 @@ class ShareSettler:
         self._on_claims = on_claims
         self._again: dict[str, Callable[[str], Awaitable[frozenset[str]]]] = {}
         self._due = trio.Event()
-        self._failed: str | None = None
+        self._failed: dict[str, str] = {}
+        """By source, the cause that was logged."""
+        self._paused: dict[str, float] = {}
+        """Sources with a read that failed, and until when none of theirs is tried."""
         self._log = structlog.get_logger("dnsproxy.shares")
         shares.on_work = self.wake
 
@@ -79,7 +83,8 @@ class ShareSettler:
     async def run(self) -> None:
         """Settle and read until cancelled."""
         while True:
-            await self._due.wait()
+            with trio.move_on_at(min(self._paused.values(), default=math.inf)):
+                await self._due.wait()
             self._due = trio.Event()
             await in_slices(self._settle())
             await self._read_one()
@@ -91,22 +96,25 @@ class ShareSettler:
             yield
 
     async def _read_one(self) -> None:
-        place = self._shares.next_wanted()
+        now = trio.current_time()
+        self._paused = {source: until for source, until in self._paused.items() if until > now}
+        place = self._shares.next_wanted(without=self._paused)
         if place is None or place[0] not in self._again:
             return
         try:
             hostnames = await self._again[place[0]](place[1])
         except ApiError as error:
-            self._note(error)
-            await trio.sleep(RETRY)
+            self._note(place[0], error)
+            self._paused[place[0]] = trio.current_time() + RETRY
         else:
-            self._failed = None
+            self._failed.pop(place[0], None)
             if hostnames:
                 self._on_claims(hostnames)
         self.wake()
 
-    def _note(self, error: ApiError) -> None:
+    def _note(self, source: str, error: ApiError) -> None:
         """Log once for each cause, not for each attempt."""
-        if self._failed != error.cause:
-            self._failed = error.cause
-            self._log.warning("cannot read an object whose names have room again", cause=error.cause, error=str(error))
+        if self._failed.get(source) != error.cause:
+            self._failed[source] = error.cause
+            what = "cannot read an object whose names have room again"
+            self._log.warning(what, kind=source, cause=error.cause, error=str(error))

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 import trio
+from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from dnsproxy.hostnames.guards import Guards
@@ -118,6 +119,28 @@ async def test_read_that_fails_is_tried_again(autojump_clock: MockClock) -> None
         assert registry.shares.is_wanted("Ingress", "shop/new")
         api.faults.clear()
         await until_names(registry, "b")
+
+
+async def test_kind_whose_read_fails_keeps_no_other_waiting(autojump_clock: MockClock) -> None:
+    """The conversion webhook of its definition is dead, for example."""
+    api = make_api()
+    put_ingress(api, "old", 1, "a", "b")
+    put_ingress(api, "new", 2, "c")
+    metadata = {"namespace": "shop", "name": "git", "creationTimestamp": "2026-11-03T00:00:00Z"}
+    service = {"metadata": metadata | {"annotations": {HOSTNAME: "d.example.org"}}, "spec": {"clusterIP": "10.96.0.8"}}
+    api.put("", "services", service)
+    async with watching(api, per_namespace=2) as registry:
+        await until_names(registry, "a", "b")
+        api.faults[ONE_INGRESS] = failure(500, "InternalError")
+        api.remove("networking.k8s.io", "ingresses", "shop/old")
+        with capture_logs() as logs:
+            with trio.fail_after(4):
+                await until_names(registry, "d")
+            await trio.sleep(8)
+        assert [one["kind"] for one in logs if one["event"].startswith("cannot read an object")] == ["Ingress"]
+        assert api.asked_for(ONE_INGRESS) <= 4
+        api.faults.clear()
+        await until_names(registry, "c", "d")
 
 
 async def test_routes_and_services_come_back_too(autojump_clock: MockClock) -> None:
