@@ -130,7 +130,7 @@ class NameShares:
     def _leave_out(self, entry: Entry) -> frozenset[str]:
         place = entry.source, entry.key
         self._absent[place] = entry
-        namespace, _, name = entry.key.partition("/")
+        namespace, _, name = entry.key.rpartition("/")
         left_out = _left_out(Origin(entry.source, name, namespace, entry.created), entry.size)
         rejections = self._bound(place, [*self._store.rejections_at(place), left_out])
         return self._store.replace(*place, (), rejections)
@@ -191,7 +191,8 @@ class NameShares:
     def _report(self, name: str) -> None:
         """Say on the namespace what it loses."""
         reasons = [*self._losses(name), *(["more is rejected than is shown"] if self._rejections.is_full(name) else [])]
-        self._store.replace(NAMESPACE, name, (), [Rejection(Origin(NAMESPACE, name), reason) for reason in reasons])
+        origin = Origin(NAMESPACE, name or "(none)")
+        self._store.replace(NAMESPACE, name, (), [Rejection(origin, reason) for reason in reasons])
         if reasons:
             self._reported[name] = None
         else:
@@ -227,4 +228,5 @@ def _left_out(origin: Origin, names: int) -> Rejection:
 
 
 def _namespace_of(key: str) -> str:
-    return key.partition("/")[0]
+    """Empty for all objects of a kind without namespaces, which have one share together."""
+    return key.rpartition("/")[0]

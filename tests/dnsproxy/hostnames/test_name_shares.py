@@ -29,9 +29,9 @@ class Object:
 
     @property
     def claims(self) -> list[Claim]:
-        namespace, _, name = self.key.partition("/")
+        namespace, _, name = self.key.rpartition("/")
         origin = Origin("Ingress", name, namespace, f"2026-11-{self.age:02}")
-        return [Claim(f"{n}.{name}.{namespace}.example.org", Reach.NAME, origin) for n in range(self.size)]
+        return [Claim(f"{n}.{name}.{namespace or 'none'}.example.org", Reach.NAME, origin) for n in range(self.size)]
 
 
 class World:
@@ -65,6 +65,18 @@ class World:
 
     def lost(self, namespace: str) -> list[str]:
         return [one.reason for one in self.store.rejections_at((NAMESPACE, namespace))]
+
+
+def test_objects_of_no_namespace_have_a_share_together_and_take_none_of_a_namespace_of_their_name() -> None:
+    """Of a custom kind, such as a Site for each tenant, named as its namespace."""
+    of_namespace = Object("n/a", 4, 2), Object("n/b", 4, 3)
+    world = World([*of_namespace, Object("n", 4, 1), Object("m", 4, 3), Object("o", 3, 4)])
+    assert world.admitted == {"n/a": 4, "n/b": 4, "n": 4, "m": 4}
+    (left_out,) = world.store.rejections_at(("Ingress", "o"))
+    assert str(left_out.origin) == "Ingress o"
+    assert world.lost("n") == []
+    (reported,) = world.store.rejections_at((NAMESPACE, ""))
+    assert str(reported.origin) == "Namespace (none)"
 
 
 @pytest.mark.parametrize(
