@@ -5,8 +5,8 @@ COREDNS_VERSION=v1.14.7
 # The first that builds becomes `coredns-old`: v1.9.4 is the first that accepts several `forward` in one server block.
 COREDNS_OLD_VERSIONS=(v1.9.4 v1.10.0 v1.10.1 v1.11.4)
 KUBERNETES_VERSION=v1.36.3
-# Their API servers alone: what older clusters answer to `dnsproxy ip-mode`.
-KUBERNETES_OLDER_VERSIONS=(v1.34.4 v1.35.4)
+# Its API server alone: what older clusters answer to `dnsproxy ip-mode`.
+KUBERNETES_OLD_VERSION=v1.34.4
 METALLB_VERSION=v0.15.2
 GATEWAY_API_VERSION=v1.7.0
 # The build takes four minutes, because it includes every provider.
@@ -34,7 +34,7 @@ basic_peers() {
   peer coredns "$COREDNS_VERSION" module_program github.com/coredns/coredns .
   # Its golang.org/x/net links to a runtime symbol that Go 1.23 and later hide, unless the linker's check is off.
   optional_first coredns-old "${COREDNS_OLD_VERSIONS[*]}" module_program github.com/coredns/coredns . -checklinkname=0
-  for version in "$KUBERNETES_VERSION" "${KUBERNETES_OLDER_VERSIONS[@]}"; do
+  for version in "$KUBERNETES_VERSION" "$KUBERNETES_OLD_VERSION"; do
     peer kube-apiserver "$version" kubernetes_program
   done
   peer kubectl "$KUBERNETES_VERSION" kubernetes_program

@@ -4,8 +4,8 @@
 
 # Newer than the CoreDNS of `make test`, so it has a name of its own: tests take the highest version of a name.
 COREDNS_NEW_VERSION=v1.15.0
-# A node of an older cluster. Its API server is among KUBERNETES_OLDER_VERSIONS.
-KUBERNETES_OLD_VERSION=v1.34.4
+# Between the two API servers of `make test`, and it answers as the older one does.
+KUBERNETES_MIDDLE_VERSION=v1.35.4
 ENVOY_GATEWAY_VERSION=v1.9.1
 
 world_peers() {
@@ -30,6 +30,8 @@ ingress_peers() {
 other_versions() {
   local name
   optional coredns-new "$COREDNS_NEW_VERSION" module_program github.com/coredns/coredns .
+  optional kube-apiserver "$KUBERNETES_MIDDLE_VERSION" kubernetes_program
+  # A node of an older cluster
   for name in "${CLUSTER_KUBERNETES[@]}"; do
     optional "$name" "$KUBERNETES_OLD_VERSION" kubernetes_program
   done

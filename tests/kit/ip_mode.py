@@ -113,7 +113,7 @@ RELEASES: Final = (
 def release(request: pytest.FixtureRequest) -> Release:
     found: Release = request.param
     if found.version not in built_versions("kube-apiserver"):
-        pytest.skip(f"missing peer: kube-apiserver {found.version} (`make peers` brings it)")
+        pytest.skip(f"missing peer: kube-apiserver {found.version} (`make peers` or `make world-peers` brings it)")
     return found
 
 

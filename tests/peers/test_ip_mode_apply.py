@@ -316,7 +316,7 @@ def test_the_beta_of_1_34_is_applied_proved_and_removed(tmp_path: Path) -> None:
 
 
 def test_without_the_gate_apply_says_why_and_what_to_do_instead_and_remove_still_cleans_up(tmp_path: Path) -> None:
-    with running_apiserver(tmp_path, version="v1.35.4") as server:
+    with running_apiserver(tmp_path, version="v1.34.4") as server:
         scene = Scene(server, tmp_path)
         web = scene.service()
         result = scene.run("--apply", "--service", web, ENDS)

@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.peer("kube-apiserver", "etcd", "kubectl"), pytest.mark
 SPACE: Final = "ingress-nginx"
 NAME: Final = "ingress-nginx-controller"
 SHOWN_ADDRESS: Final = "203.0.113.10"
-OLDER: Final = "v1.35.4"
+OLDER: Final = "v1.34.4"
 """An API server that serves no policies by default."""
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _SECONDS: Final = re.compile(r"after \d+ s")

@@ -108,7 +108,7 @@ class Scene:
 @pytest.fixture(scope="module", params=["v1.34.4", "v1.35.4"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     if request.param not in built_versions("kube-apiserver"):
-        pytest.skip(f"missing peer: kube-apiserver {request.param} (`make peers` brings it)")
+        pytest.skip(f"missing peer: kube-apiserver {request.param} (`make peers` or `make world-peers` brings it)")
     with running_apiserver(tmp_path_factory.mktemp("ip-mode-watch"), version=request.param) as one:
         yield one
 
