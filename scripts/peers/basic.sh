@@ -9,7 +9,6 @@ KUBERNETES_VERSION=v1.36.3
 KUBERNETES_OLD_VERSION=v1.34.4
 METALLB_VERSION=v0.15.2
 GATEWAY_API_VERSION=v1.7.0
-# The build takes four minutes, because it includes every provider.
 EXTERNAL_DNS_VERSION=v0.23.0
 # What these two need; the go command fetches it like a module.
 NEWER_GO=go1.27.0
@@ -73,15 +72,24 @@ source_crds() {
   peer openshift-crds "$OPENSHIFT_API_VERSION" module_folder github.com/openshift/api route/v1/zz_generated.crd-manifests
 }
 
-# external-dns with other versions of three modules, as those in its go.mod are not published: two providers that no test
-# uses, and OpenShift's types.
+# external-dns with the providers and registries that tests use: the client libraries of the others are most of its build.
+# Three modules have other versions, as those in its go.mod are not published.
 external_dns() {
-  local module=sigs.k8s.io/external-dns
-  main_module "$module" &&
-    go mod edit -replace=github.com/civo/civogo=github.com/civo/civogo@v0.7.2 \
+  local module=sigs.k8s.io/external-dns folder
+  main_module "$module" && folder=$(module_path "$module" Dir) && cp -r "$folder" external-dns && chmod -R u+w external-dns &&
+    keep_constructors 'inmemory|rfc2136|webhook' external-dns/provider/factory/provider.go &&
+    keep_constructors 'noop|txt' external-dns/registry/factory/registry.go &&
+    go mod edit -replace="$module=./external-dns" \
+      -replace=github.com/civo/civogo=github.com/civo/civogo@v0.7.2 \
       -replace=github.com/exoscale/egoscale/v3=github.com/exoscale/egoscale/v3@v3.1.46 \
       -replace=github.com/openshift/api=github.com/openshift/api@v0.0.0-20251015095338-264e80a2b6e7 &&
     go_program "$module"
+}
+
+# keep_constructors 'NAME|...' FILE: removes the others from a factory's imports and its map
+keep_constructors() {
+  sed -i -E -e "\\@external-dns/(provider|registry)/[a-z0-9]+\"@{/\/($1)\"/!d}" \
+    -e "/externaldns\.(Provider|Registry)[A-Za-z0-9]+:/{/ ($1)\.New/!d}" "$2"
 }
 
 # The program $PEER of Kubernetes. k8s.io/kubernetes replaces its staging modules with folders of its own tree. The
