@@ -2,10 +2,13 @@
 # Runs the tests of the pure core on each other Python of this computer that users may have: those on the PATH and pyenv's.
 # A Python that is not installed is named and skipped. Each gets an environment of its own in build/pythons.
 #   scripts/test-pythons.sh [MINOR...]      for example 12 13
+#   scripts/test-pythons.sh --newest        the newest one alone
 set -euo pipefail
 cd "$(dirname "$0")/.."
 minors=("$@")
 [ "${#minors[@]}" -gt 0 ] || minors=(12 13 14)
+newest=no
+[ "${minors[0]}" != --newest ] || minors=(14 13 12) newest=yes
 
 # find_python MINOR: the path of one that runs; a shim of pyenv may have no version to run.
 find_python() {
@@ -28,4 +31,5 @@ for minor in "${minors[@]}"; do
   UV_PROJECT_ENVIRONMENT=$environment UV_PYTHON_DOWNLOADS=never .venv/bin/uv sync --frozen --quiet --python "$python"
   echo "Python 3.$minor: $python"
   "$environment/bin/pytest" --pure --quiet --numprocesses="${WORKERS:-2}" --dist=loadfile
+  [ "$newest" = no ] || exit 0
 done
