@@ -9,6 +9,7 @@ from typing import Final
 
 from dnsproxy.sources.described import table
 from dnsproxy.sources.described.custom import PREFIX, parse_custom
+from dnsproxy.sources.istio.gateway_class import parse_class
 from sidecar.values.text import quoted
 
 INGRESS: Final = "ingress"
@@ -43,4 +44,4 @@ def parse_source_class(text: str) -> tuple[str, str]:
     if source in BUILT_IN or source in _WITHOUT_CLASSES:
         flags = {INGRESS: "has the flag --ingress-class", GATEWAY: "has the flag --gateway-class"}
         raise ValueError(f"{quoted(text)}: {source} {flags.get(source, 'has no classes')}")
-    return parse_source_name(source), name
+    return parse_source_name(source), parse_class(name) if source == ISTIO else name

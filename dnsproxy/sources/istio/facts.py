@@ -7,7 +7,7 @@ a comparison. An invalid part becomes a fault in words and affects no other part
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from sys import intern
 from typing import Final
 
@@ -17,6 +17,7 @@ from dnsproxy.dns.names import BadName, ObjectNames
 from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.annotations import Annotations, origin_of, read_annotations
 from dnsproxy.sources.istio import structs
+from dnsproxy.sources.istio.gateway_class import format_class
 from dnsproxy.sources.istio.hosts import EVERY_HOST, ServerHosts, first_hosts, parse_servers
 from dnsproxy.sources.istio.kinds import ISTIO_GATEWAY
 from dnsproxy.sources.unreadable import UnreadableFacts, unreadable_facts
@@ -95,11 +96,6 @@ def _read_gateway(origin: Origin, gateway: structs.Gateway, most: int | None) ->
     hosts, faults = parse_servers(spec.servers, home=origin.namespace, most=most)
     faults = [*annotations.faults, *annotations.bad_hostnames, *faults]
     return GatewayFacts(origin, annotations, tuple(faults), intern(class_name), hosts)
-
-
-def format_class(selector: Mapping[str, str]) -> str:
-    """The class of a Gateway with this selector, as users write it in flags."""
-    return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
 
 
 def _read_virtual_service(origin: Origin, service: structs.VirtualService, most: int | None) -> VirtualServiceFacts:

@@ -27,6 +27,7 @@ def test_another_source_is_refused_with_what_there_is(text: str) -> None:
         pytest.param(" contour=public", ("contour", "public"), id="with a space before it"),
         pytest.param("crd:sites.example.org:spec.host=x", ("crd:sites.example.org:spec.host", "x"), id="custom"),
         pytest.param("istio=app=a,istio=b", ("istio", "app=a,istio=b"), id="a selector of two labels"),
+        pytest.param("istio=istio=b, app=a", ("istio", "app=a,istio=b"), id="its labels in another order"),
         pytest.param("openshift=key=value", ("openshift", "key=value"), id="the class itself has an equals sign"),
     ],
 )
@@ -46,6 +47,9 @@ def test_a_class_is_that_of_a_source(text: str, expected: tuple[str, str]) -> No
         ("service=x", "no classes"),
         ("dnsendpoint=x", "no classes"),
         ("gateway=x", "--gateway-class"),
+        ("istio=ingressgateway", "selector"),
+        ("istio=istio=a,istio=b", "selector"),
+        ("istio=istio=a,", "selector"),
     ],
 )
 def test_another_class_is_refused(text: str, said: str) -> None:

@@ -11,7 +11,6 @@ from dnsproxy.sources.istio.facts import (
     Facts,
     GatewayFacts,
     VirtualServiceFacts,
-    format_class,
     read_facts,
     resolve_gateway,
 )
@@ -48,7 +47,6 @@ def read_gateway(*hosts: Any, **more: Any) -> GatewayFacts:
     ],
 )
 def test_the_class_is_the_selector(selector: dict[str, str], expected: str) -> None:
-    assert format_class(selector) == expected
     assert read_gateway(selector=selector).class_name == expected
 
 
