@@ -42,6 +42,7 @@ KEPT: Final = frozenset(
      "DNSPROXY_INGRESS_CLASS", "DNSPROXY_GATEWAY_CLASS", "DNSPROXY_ZONE", "DNSPROXY_OWNERSHIP", "DNSPROXY_TLS_ONLY",
      "PROXY_ROUTE", "PROXY_PROXY_PROTOCOL", "PROXY_ADVERTISE"]
 )  # fmt: skip
+_SOURCE: Final = "DNSPROXY_SOURCE"
 _MOST_PODS: Final = 3
 _NOT_READY: Final = 503
 _PROXY_FAILED: Final = "error trying to reach"
@@ -122,13 +123,16 @@ async def _settings_of(reader: Reader, namespace: str, workload: Workload) -> di
             if isinstance(name, str):
                 settings |= await reader.config_map(namespace, name) or {}
         settings |= {variable.name: variable.value for variable in container.env or () if variable.value is not None}
-        settings |= _flags((*(container.command or ()), *(container.args or ())))
+        flags = _flags((*(container.command or ()), *(container.args or ())))
+        if _SOURCE in flags:
+            settings = {key: value for key, value in settings.items() if not _adds_sources(key)}
+        settings |= flags
     return {key: value for key, value in settings.items() if key in KEPT or _adds_sources(key)}
 
 
 def _adds_sources(variable: str) -> bool:
-    """Whether it adds values to DNSPROXY_SOURCE."""
-    return variable.startswith("DNSPROXY_SOURCE_")
+    """Whether it adds values to DNSPROXY_SOURCE; none counts beside the flag --source."""
+    return variable.startswith(f"{_SOURCE}_")
 
 
 def _flags(words: tuple[str, ...]) -> dict[str, str]:

@@ -22,8 +22,8 @@ BALANCER = "203.0.113.10"
 _OWN = "/api/v1/namespaces/switchback/services/dnsproxy"
 
 
-def dnsproxy(**settings: str) -> dict[str, Any]:
-    """The Service and the Deployment of a dnsproxy with these variables."""
+def dnsproxy(*flags: str, **settings: str) -> dict[str, Any]:
+    """The Service and the Deployment of a dnsproxy with these flags and variables."""
     variables = [{"name": name, "value": value} for name, value in settings.items()]
     return {
         _OWN: {
@@ -31,7 +31,7 @@ def dnsproxy(**settings: str) -> dict[str, Any]:
             "spec": {"clusterIP": "10.96.0.53", "ports": [{"port": 53}], "selector": {"app": "dnsproxy"}},
         },
         "/apis/apps/v1/namespaces/switchback/deployments": [
-            workload("dnsproxy", namespace="switchback", args=["serve"], env=variables)
+            workload("dnsproxy", namespace="switchback", args=["serve", *flags], env=variables)
         ],
     }
 
@@ -134,6 +134,13 @@ async def test_a_host_is_found_in_the_objects_of_a_source_that_dnsproxy_follows(
     assert [one for one in seen.hosts if one.origin == host.origin] == [host]
     assert seen.sources == (source,)
     assert "host-unknown" not in {finding.id for finding in judge(seen).findings}
+
+
+@pytest.mark.parametrize("flags", [["--source=contour"], ["--source", "contour"]], ids=" ".join)
+async def test_beside_the_flag_no_variable_of_a_source_counts(flags: list[str]) -> None:
+    """As for `dnsproxy serve` itself."""
+    objects = dnsproxy(*flags, DNSPROXY_SOURCE="openshift", DNSPROXY_SOURCE_MORE="traefik")
+    assert (await Api({**CONTOUR, **objects}).read(HOST)).sources == ("contour",)
 
 
 async def test_paths_of_one_kind_by_the_user_and_by_dnsproxy_add_up() -> None:
