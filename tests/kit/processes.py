@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-START_SECONDS = 60.0
+START_SECONDS = 90.0
 """Most processes are ready within three seconds; a busy machine needs longer."""
 
 
