@@ -24,6 +24,7 @@ from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.doctor.collect.read_hosts import make_service
+from dnsproxy.doctor.collect.read_sources import VARIABLE, names_sources
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.cluster_dns import ClusterDns, OriginalUpstreams, Stanza
 from dnsproxy.doctor.facts.model import Admin, OwnService, Port
@@ -38,11 +39,10 @@ from sidecar.values.endpoints import Endpoint
 DNSPROXY_ADMIN_PORT: Final = 8081
 RELAY_ADMIN_PORT: Final = 8082
 KEPT: Final = frozenset(
-    ["DNSPROXY_TARGET", "DNSPROXY_TARGET_FOR", "DNSPROXY_ROUTES_NAMESPACE", "DNSPROXY_SOURCE", "DNSPROXY_CLASS_OF",
+    ["DNSPROXY_TARGET", "DNSPROXY_TARGET_FOR", "DNSPROXY_ROUTES_NAMESPACE", VARIABLE, "DNSPROXY_CLASS_OF",
      "DNSPROXY_INGRESS_CLASS", "DNSPROXY_GATEWAY_CLASS", "DNSPROXY_ZONE", "DNSPROXY_OWNERSHIP", "DNSPROXY_TLS_ONLY",
      "PROXY_ROUTE", "PROXY_PROXY_PROTOCOL", "PROXY_ADVERTISE"]
 )  # fmt: skip
-_SOURCE: Final = "DNSPROXY_SOURCE"
 _MOST_PODS: Final = 3
 _NOT_READY: Final = 503
 _PROXY_FAILED: Final = "error trying to reach"
@@ -124,15 +124,10 @@ async def _settings_of(reader: Reader, namespace: str, workload: Workload) -> di
                 settings |= await reader.config_map(namespace, name) or {}
         settings |= {variable.name: variable.value for variable in container.env or () if variable.value is not None}
         flags = _flags((*(container.command or ()), *(container.args or ())))
-        if _SOURCE in flags:
-            settings = {key: value for key, value in settings.items() if not _adds_sources(key)}
+        if VARIABLE in flags:
+            settings = {key: value for key, value in settings.items() if not names_sources(key)}
         settings |= flags
-    return {key: value for key, value in settings.items() if key in KEPT or _adds_sources(key)}
-
-
-def _adds_sources(variable: str) -> bool:
-    """Whether it adds values to DNSPROXY_SOURCE; none counts beside the flag --source."""
-    return variable.startswith(f"{_SOURCE}_")
+    return {key: value for key, value in settings.items() if key in KEPT or names_sources(key)}
 
 
 def _flags(words: tuple[str, ...]) -> dict[str, str]:

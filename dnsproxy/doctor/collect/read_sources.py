@@ -19,7 +19,7 @@ from dnsproxy.sources.described.classes import DescribedObject
 from dnsproxy.sources.described.custom import PREFIX
 from dnsproxy.sources.described.field_path import parse_path, values_at
 from dnsproxy.sources.external_dns.dns_endpoint import SOURCE as DNS_ENDPOINTS
-from dnsproxy.sources.names import GATEWAY, INGRESS, SERVICE, parse_source_class, parse_source_name
+from dnsproxy.sources.names import GATEWAY, INGRESS, ISTIO, SERVICE, parse_source_class, parse_source_name
 from dnsproxy.sources.service_source import SERVICES, ServiceSource
 from dnsproxy.sources.settings import SourceOptions
 from dnsproxy.sources.source_plans import plan_other
@@ -30,8 +30,6 @@ from sidecar.loop.side_by_side import read_each, side_by_side
 VARIABLE: Final = "DNSPROXY_SOURCE"
 _CLASSES: Final = "DNSPROXY_CLASS_OF"
 _ALWAYS_READ: Final = frozenset([INGRESS, GATEWAY])
-_BY_CLASS: Final = "istio"
-"""The source whose objects for egress count only if their class is named."""
 _TLS: Final = (parse_path("tls"), parse_path("virtualhost.tls"))
 """In a spec: of IngressRoutes and Routes, and of HTTPProxies."""
 
@@ -41,11 +39,17 @@ def followed_sources(settings: Mapping[str, str], named: Iterable[str] = ()) -> 
 
     A value that no source has is left out: another version of dnsproxy may know it.
     """
-    values = (value for key, value in settings.items() if key == VARIABLE or key.startswith(f"{VARIABLE}_"))
+    values = (value for variable, value in settings.items() if names_sources(variable))
     names = dict.fromkeys([*named, *(name for value in values for name in value.split())])
     classes = frozenset(_classes(settings.get(_CLASSES, "").split()))
     found = _with_joined_paths(name for name in names if name not in _ALWAYS_READ and _is_source(name))
-    return tuple(SourceOptions(name, classes if name == _BY_CLASS else frozenset()) for name in sorted(found))
+    # Istio's objects for egress count only if their class is named.
+    return tuple(SourceOptions(name, classes if name == ISTIO else frozenset()) for name in sorted(found))
+
+
+def names_sources(variable: str) -> bool:
+    """Whether it is that of --source, or adds values to it; beside the flag itself none counts (GatheringOption)."""
+    return variable == VARIABLE or variable.startswith(f"{VARIABLE}_")
 
 
 def _with_joined_paths(names: Iterable[str]) -> Iterator[str]:
@@ -66,7 +70,7 @@ def _classes(texts: Iterable[str]) -> Iterator[str]:
             source, name = parse_source_class(text)
         except ValueError:
             continue
-        if source == _BY_CLASS:
+        if source == ISTIO:
             yield name
 
 
