@@ -82,6 +82,19 @@ class ObjectNames:
         return parse_hostname(text)
 
 
+def parse_hostnames(texts: Iterable[str]) -> tuple[dict[str, None], list[str]]:
+    """The hostnames of one object (ObjectNames), each once and in their order, and the fault of each invalid text."""
+    hostnames: dict[str, None] = {}
+    faults = []
+    names = ObjectNames()
+    for text in texts:
+        try:
+            hostnames[names.parse(text)] = None
+        except BadName as error:
+            faults.append(str(error))
+    return hostnames, faults
+
+
 def parse_zone(text: str) -> str:
     """The apex of a zone in normal form. Raises BadName, also for a wildcard, because no zone has that name."""
     zone = parse_hostname(text)

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import BadName, ObjectNames
+from dnsproxy.dns.names import parse_hostnames
 from dnsproxy.hostnames.claims import Origin, Rejection
 from dnsproxy.hostnames.targets import BadTarget, parse_target
 from sidecar.kubernetes.objects import ObjectMeta
@@ -109,16 +109,10 @@ def _share(created: str) -> str:
 
 def _parse_hostnames(text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The valid hostnames of a list, and a fault for each other one; empty items are ignored."""
-    hostnames: dict[str, None] = {}
-    faults: dict[str, None] = {}
-    names = ObjectNames()
+    faults = []
     *parts, rest = (text or "").split(",", _MOST_HOSTNAMES)
     if len(parts) == _MOST_HOSTNAMES and rest.strip():
-        faults[f"{HOSTNAME}: it has more than {_MOST_HOSTNAMES:,} hostnames: the others are left out"] = None
-    for part in parts if len(parts) == _MOST_HOSTNAMES else [*parts, rest]:
-        if part.strip():
-            try:
-                hostnames[names.parse(part)] = None
-            except BadName as error:
-                faults[f"{HOSTNAME}: {error}"] = None
-    return tuple(hostnames), tuple(faults)
+        faults.append(f"it has more than {_MOST_HOSTNAMES:,} hostnames: the others are left out")
+    given = parts if len(parts) == _MOST_HOSTNAMES else [*parts, rest]
+    hostnames, bad_hostnames = parse_hostnames(part for part in given if part.strip())
+    return tuple(hostnames), tuple(dict.fromkeys(f"{HOSTNAME}: {fault}" for fault in faults + bad_hostnames))

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import BadName, ObjectNames
+from dnsproxy.dns.names import parse_hostnames
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.hostnames.wildcards import reach_in_ingress
@@ -113,7 +113,6 @@ def _hostnames_of(
     ingress: Ingress, annotations: Annotations, *, tls_only: bool, most: int | None
 ) -> tuple[dict[str, bool], list[str]]:
     """The hostnames in normal form, in the object's order, with whether only an annotation has it; and the faults."""
-    hostnames: dict[str, bool] = {}
     faults = [*annotations.faults, *annotations.bad_hostnames]
     hosts: dict[str, None] = {}
     for host in _hosts_of(ingress, tls_only=tls_only):
@@ -121,15 +120,11 @@ def _hostnames_of(
             faults.append(too_many(len(hosts)))
             break
         hosts[host] = None
-    names = ObjectNames()
-    for host in hosts:
-        try:
-            hostnames[names.parse(host)] = False
-        except BadName as error:
-            faults.append(str(error))
+    found, bad_hosts = parse_hostnames(hosts)
+    hostnames = dict.fromkeys(found, False)
     for hostname in annotations.hostnames:
         hostnames.setdefault(hostname, True)
-    return hostnames, faults
+    return hostnames, faults + bad_hosts
 
 
 def _hosts_of(ingress: Ingress, *, tls_only: bool) -> Iterator[str]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from sys import intern
 from typing import Final
 
-from dnsproxy.dns.names import BadName, ObjectNames, Reach, is_wildcard
+from dnsproxy.dns.names import Reach, is_wildcard, parse_hostnames
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.hostnames.wildcards import reach_in_dns
@@ -82,17 +82,12 @@ def _hostnames_of(
     kind: DescribedKind, one: DescribedObject, annotations: Annotations, *, most: int | None
 ) -> tuple[dict[str, bool], list[str]]:
     """The hostnames in normal form, in the object's order, with whether only an annotation has it; and the faults."""
-    hostnames: dict[str, bool] = {}
     faults = [*annotations.faults, *annotations.bad_hostnames]
-    names = ObjectNames()
-    for text in _texts_of(kind, one, faults, most=most):
-        try:
-            hostnames[names.parse(text)] = False
-        except BadName as error:
-            faults.append(str(error))
+    found, bad_texts = parse_hostnames(_texts_of(kind, one, faults, most=most))
+    hostnames = dict.fromkeys(found, False)
     for name in annotations.hostnames:
         hostnames.setdefault(name, True)
-    return hostnames, faults
+    return hostnames, faults + bad_texts
 
 
 def _texts_of(kind: DescribedKind, one: DescribedObject, faults: list[str], *, most: int | None) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import BadName, ObjectNames
+from dnsproxy.dns.names import parse_hostnames
 from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.sources.annotations import AnnotatedMetadata, AnnotationFields
 from dnsproxy.sources.class_names import CLASS_ANNOTATION
@@ -150,17 +150,12 @@ def _newer(new: str | None, old: str | None, *, absent: str = "") -> str:
 
 def _parse_hostnames(text: str, annotation: str, faults: list[str], *, most: int) -> tuple[str, ...]:
     """The valid hostnames of a list; empty items and spaces are ignored, as external-dns does."""
-    hostnames: dict[str, None] = {}
-    names = ObjectNames()
     *parts, rest = text.replace(" ", "").split(",", most)
     if len(parts) == most:
         if rest:
             faults.append(too_many(most))
     else:
         parts.append(rest)
-    for part in filter(None, parts):
-        try:
-            hostnames[names.parse(part)] = None
-        except BadName as error:
-            faults.append(f"{PREFIX}{annotation}: {error}")
+    hostnames, bad_hostnames = parse_hostnames(filter(None, parts))
+    faults += [f"{PREFIX}{annotation}: {fault}" for fault in bad_hostnames]
     return tuple(hostnames)

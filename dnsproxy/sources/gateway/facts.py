@@ -8,14 +8,14 @@ Structs and not dataclasses: 100,000 dataclass instances would block the loop du
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from sys import intern
 from typing import Final
 
 import msgspec
 
 from dnsproxy.dns.addresses import parse_address
-from dnsproxy.dns.names import BadName, ObjectNames, parse_hostname
+from dnsproxy.dns.names import parse_hostname, parse_hostnames
 from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.annotations import Annotations, origin_of, read_annotations
 from dnsproxy.sources.gateway import structs
@@ -150,14 +150,14 @@ def _read_route(origin: Origin, route: structs.Route) -> RouteFacts:
     annotations = read_annotations(route.metadata)
     refs = (_parse_parent(ref, origin.namespace) for ref in route.spec.parent_refs or () if ref is not None)
     parents = tuple(dict.fromkeys(ref for ref in refs if ref is not None))
-    hostnames, faults = _parse_hostnames(route.spec.hostnames or ())
+    hostnames, faults = parse_hostnames(text or "" for text in route.spec.hostnames or ())
     takes_listeners = not route.spec.hostnames
     return RouteFacts(
         origin,
         annotations,
         (*annotations.faults, *annotations.bad_hostnames, *faults),
         parents,
-        None if takes_listeners else hostnames,
+        None if takes_listeners else tuple(hostnames),
     )
 
 
@@ -170,18 +170,6 @@ def _parse_parent(ref: structs.ParentReference, home: str) -> ParentRef | None:
         return None
     parent = Ref(intern(kind), intern(ref.namespace or home), intern(ref.name))
     return ParentRef(parent, intern(ref.section_name) if ref.section_name else None, ref.port or None)
-
-
-def _parse_hostnames(texts: Iterable[str | None]) -> tuple[tuple[str, ...], list[str]]:
-    hostnames: dict[str, None] = {}
-    faults = []
-    names = ObjectNames()
-    for text in texts:
-        try:
-            hostnames[names.parse(text or "")] = None
-        except BadName as error:
-            faults.append(str(error))
-    return tuple(hostnames), faults
 
 
 def _is_accepted(status: structs.GatewayStatus | None) -> bool:

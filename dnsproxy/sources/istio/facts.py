@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import BadName, ObjectNames
+from dnsproxy.dns.names import parse_hostnames
 from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.annotations import Annotations, origin_of, read_annotations
 from dnsproxy.sources.istio import structs
@@ -104,7 +104,7 @@ def _read_virtual_service(origin: Origin, service: structs.VirtualService, most:
     names = [name for name in spec.gateways or () if name]
     gateways, bad_gateways = _read_gateways(names, origin.namespace)
     texts, too_many_hosts = first_hosts(spec.hosts or (), most)
-    hosts, bad_hosts = _parse_hosts(texts)
+    hosts, bad_hosts = parse_hostnames(text for text in texts if text != EVERY_HOST)
     return VirtualServiceFacts(
         origin,
         annotations,
@@ -161,17 +161,3 @@ def _exported_to(export_to: Iterable[str | None], namespaces: Collection[str], *
     if "~" in given:
         return frozenset()
     return frozenset(one for one in namespaces if one in given or (one == home and "." in given))
-
-
-def _parse_hosts(texts: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
-    hostnames: dict[str, None] = {}
-    faults = []
-    names = ObjectNames()
-    for text in texts:
-        if text == EVERY_HOST:
-            continue
-        try:
-            hostnames[names.parse(text)] = None
-        except BadName as error:
-            faults.append(str(error))
-    return tuple(hostnames), faults

@@ -18,6 +18,7 @@ from dnsproxy.dns.names import (
     is_wildcard,
     is_within,
     parse_hostname,
+    parse_hostnames,
     parse_zone,
     to_wire,
 )
@@ -294,3 +295,18 @@ def test_an_object_has_its_first_names_in_other_scripts_and_all_others(name: str
     with pytest.raises(BadName, match="is not a hostname"):
         some.parse("*")
     assert ObjectNames().parse(name) == "xn--bcher-kva.example.org"
+
+
+def test_of_the_texts_of_an_object_each_invalid_one_is_a_fault_and_affects_no_other() -> None:
+    texts = ["b.example.org", "-x.example.org", "A.example.org.", "b.example.org", ""]
+    hostnames, faults = parse_hostnames(texts)
+    assert list(hostnames) == ["b.example.org", "a.example.org"]
+    assert len(faults) == 2
+    assert "-x.example.org" in faults[0]
+
+
+def test_the_texts_of_an_object_have_one_limit_together() -> None:
+    long = [f"{'ü' * 40}{number}.example.org" for number in range(400)]
+    hostnames, faults = parse_hostnames(long)
+    assert 0 < len(hostnames) < len(long)
+    assert "is left out" in faults[-1]
