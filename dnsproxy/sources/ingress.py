@@ -7,9 +7,9 @@ https://kubernetes.io/docs/reference/kubernetes-api/networking-resources/ingress
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from sys import intern
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -27,7 +27,7 @@ from dnsproxy.sources.annotations import (
 )
 from dnsproxy.sources.class_names import CLASS_ANNOTATION, refuse_class
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
-from sidecar.kubernetes.objects import Collection, ObjectMeta
+from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 
 
 class _Annotations(AnnotationFields, frozen=True, gc=False):
@@ -172,6 +172,17 @@ INGRESS_CLASSES: Final = Collection(
     "IngressClass", "/apis/networking.k8s.io/v1/ingressclasses", IngressClass, optional=True
 )
 """If RBAC hides them, no class is the default. RBAC: list and watch ingressclasses.networking.k8s.io."""
+
+
+C = TypeVar("C", bound=IngressClass)
+
+
+def note_classes(known: dict[str, C], changes: Mapping[str, C | Unreadable | None], kind: type[C]) -> None:
+    """Take in changes of IngressClasses, by name; one that cannot be read is none."""
+    for name, one in changes.items():
+        known.pop(name, None)
+        if isinstance(one, kind):
+            known[name] = one
 
 
 def default_class(classes: Iterable[IngressClass]) -> str | None:

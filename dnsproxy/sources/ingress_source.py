@@ -12,7 +12,7 @@ from typing import Final
 from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.sources.classless import Classless
-from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class
+from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class, note_classes
 from dnsproxy.sources.settings import IngressOptions
 from dnsproxy.sources.unreadable import rejection_of_unreadable
 from sidecar.kubernetes.objects import Unreadable
@@ -57,13 +57,11 @@ class IngressSource:
 
     def change_classes(self, changes: Mapping[str, IngressClass | Unreadable | None]) -> frozenset[str]:
         """Apply changes of IngressClasses, by name. Returns the hostnames whose claims changed."""
+        note_classes(self._classes, changes, IngressClass)
         for name, one in changes.items():
-            self._classes.pop(name, None)
             self._class_names.pop(name, None)
             if one is not None:
                 self._class_names[name] = None
-            if isinstance(one, IngressClass):
-                self._classes[name] = one
         chosen = default_class(self._classes.values())
         if chosen == self._default:
             return frozenset()

@@ -16,6 +16,7 @@ from dnsproxy.sources.classless import Classless
 from dnsproxy.sources.described.classes import ControlledIngressClass, class_of_controller
 from dnsproxy.sources.described.contribution import contribution
 from dnsproxy.sources.described.kind import DescribedKind
+from dnsproxy.sources.ingress import note_classes
 from dnsproxy.sources.unreadable import rejection_of_unreadable
 from sidecar.kubernetes.objects import Unreadable
 
@@ -80,10 +81,7 @@ class DescribedSource:
         return contribution(kind, one, class_name=chosen, most=self._most)
 
     def _change_classes(self, changes: Mapping[str, Any]) -> frozenset[str]:
-        for name, one in changes.items():
-            self._ingress_classes.pop(name, None)
-            if isinstance(one, ControlledIngressClass):
-                self._ingress_classes[name] = one
+        note_classes(self._ingress_classes, changes, ControlledIngressClass)
         touched: set[str] = set()
         for controller in {kind.controller for kind in self._kinds.values() if kind.controller}:
             chosen = class_of_controller(self._ingress_classes.values(), controller)

@@ -16,7 +16,7 @@ from dnsproxy.sources.external_dns.facts import Facts, IngressFacts, ServiceFact
 from dnsproxy.sources.external_dns.headless import HeadlessEndpoints
 from dnsproxy.sources.external_dns.kinds import CLASSES, GATEWAY, INGRESS, SERVICE, SLICE
 from dnsproxy.sources.external_dns.structs import EndpointSlice, Gateway, Ingress
-from dnsproxy.sources.ingress import IngressClass, default_class
+from dnsproxy.sources.ingress import IngressClass, default_class, note_classes
 from dnsproxy.sources.unreadable import unreadable_facts
 from sidecar.kubernetes.objects import Unreadable
 
@@ -123,10 +123,7 @@ class ExternalDnsSource:
                     self._touch((SERVICE, service))
 
     def _change_classes(self, changes: Mapping[str, IngressClass | Unreadable | None]) -> None:
-        for name, one in changes.items():
-            self._classes.pop(name, None)
-            if isinstance(one, IngressClass):
-                self._classes[name] = one
+        note_classes(self._classes, changes, IngressClass)
         chosen = default_class(self._classes.values())
         if chosen != self._default:
             self._default = chosen
