@@ -12,6 +12,7 @@ from typing import Final
 
 from dnsproxy.dns.addresses import is_address, parse_addresses
 from dnsproxy.hostnames.claims import Claim
+from sidecar.kubernetes.names import LABEL
 from sidecar.kubernetes.route_services import FOR, gateway_subject, ingress_class_subject, is_subject
 from sidecar.values.text import quoted
 
@@ -22,7 +23,7 @@ SERVICE: Final = "service:"
 OWN: Final = "own"
 """The target of a claim whose status has the object's own addresses, as those of its pods; no user can write it."""
 
-_SERVICE: Final = re.compile(r"service:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_SERVICE: Final = re.compile(f"{SERVICE}{LABEL}/{LABEL}")
 
 
 class BadTarget(ValueError):

@@ -10,14 +10,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from sidecar.kubernetes.names import LABEL
 from sidecar.kubernetes.objects import Collection, Resource
 from sidecar.kubernetes.selector import EVERYTHING, Selector, format_selector
 from sidecar.values.text import quoted
 
 T = TypeVar("T", bound=Resource)
 
-# RFC 1123 label: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names
-_NAMESPACE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+_NAMESPACE: Final = re.compile(LABEL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Final
 
 from dnsproxy.publish.configmaps.manifests import MANAGED_BY
 from dnsproxy.publish.externaldns.manifests import reserved_annotations
+from sidecar.kubernetes.names import LABEL
 from sidecar.values.text import quoted
 
 MOST: Final = 32
@@ -20,7 +21,7 @@ MOST: Final = 32
 
 _WORD: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL: Final = re.compile(LABEL)
 _LONGEST_PREFIX: Final = 253
 _OURS: Final = "switchback.dev/"
 

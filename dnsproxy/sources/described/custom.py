@@ -16,14 +16,14 @@ from dnsproxy.sources.described.classes import DescribedObject, class_of_annotat
 from dnsproxy.sources.described.field_path import parse_path
 from dnsproxy.sources.described.host_readers import read_plain
 from dnsproxy.sources.described.kind import DescribedKind, HostField, watched
+from sidecar.kubernetes.names import LABEL
 from sidecar.values.text import quoted
 
 PREFIX: Final = "crd:"
 _PLAIN: Final = ("spec", "status")
 """The fields that every DescribedObject has."""
 _FORM: Final = "crd:PLURAL.GROUP:PATH[,PATH...], for example crd:sites.example.org:spec.hosts[*]"
-_LABEL: Final = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_RESOURCE: Final = re.compile(rf"(?P<plural>{_LABEL})\.(?P<group>{_LABEL}(\.{_LABEL})+)")
+_RESOURCE: Final = re.compile(rf"(?P<plural>{LABEL})\.(?P<group>{LABEL}(\.{LABEL})+)")
 
 
 def parse_custom(text: str) -> DescribedKind:

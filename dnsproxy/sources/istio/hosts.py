@@ -19,13 +19,14 @@ import msgspec
 from dnsproxy.dns.names import BadName, ObjectNames, is_wildcard, parse_hostname
 from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.sources.istio import structs
+from sidecar.kubernetes.names import LABEL
 from sidecar.values.text import quoted
 
 EVERY_HOST: Final = "*"
 """As the host of a server or a VirtualService: every name."""
 _ANY: Final = "*"
 """As the namespace of a server's host: every namespace; the default."""
-_NAMESPACE: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_NAMESPACE: Final = re.compile(LABEL)
 
 
 class BadHost(ValueError):
