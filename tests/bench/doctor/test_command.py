@@ -13,7 +13,6 @@ from tests.bench.doctor import __main__ as command
 from tests.bench.doctor.commands import COMMANDS, SECONDS
 from tests.bench.doctor.objects import Size
 from tests.kit.launched import ROOT
-from tests.kit.processes import StartFailed
 
 NAMES = [one.name for one in COMMANDS]
 
@@ -70,33 +69,6 @@ def test_bad_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert arguments[0] in result.stderr
-
-
-@pytest.mark.parametrize("missing", ["etcd", "kube-apiserver"])
-def test_without_a_peer_it_says_that_it_could_not_measure(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    monkeypatch.setattr("tests.bench.kit.command.find_program", lambda name: None if name == missing else name)
-    result = run("--ingresses", "10")
-    assert result.exit_code == 3
-    assert f"not installed: {missing} (`make peers` brings them)" in result.stderr
-
-
-def test_an_api_server_that_does_not_start_is_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: object) -> list[Any]:
-        raise StartFailed("it is not ready")
-
-    monkeypatch.setattr("tests.bench.kit.command.find_program", lambda name: name)
-    monkeypatch.setattr(command, "run_bench", fail)
-    result = run("--ingresses", "10")
-    assert result.exit_code == 3
-    assert "it is not ready" in result.stderr
-
-
-def test_where_nothing_was_measured_that_is_the_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tests.bench.kit.command.find_program", lambda name: name)
-    monkeypatch.setattr(command, "run_bench", lambda _: [])
-    result = run("--ingresses", "10", "--json", str(tmp_path / "bench.json"))
-    assert result.exit_code == 3
-    assert "nothing was measured" in result.stderr
 
 
 @pytest.mark.peer("etcd", "kube-apiserver")
