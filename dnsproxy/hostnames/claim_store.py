@@ -17,7 +17,7 @@ from dnsproxy.hostnames.name_limits import distinct
 from dnsproxy.hostnames.targets import OWN
 
 _CLASSED_BY_STATUS: Final = frozenset({"Route"})
-"""Kinds whose class is in the status, too: whoever may write it could name any load balancer that of any class."""
+"""Kinds with their class in the status: its writer could pair any class with any load balancer."""
 
 _SLICE: Final = 100
 """Objects forgotten in one slice, in less than a millisecond."""

@@ -139,7 +139,7 @@ def standing_of(claim: Claim, *, answers: Collection[str], finding: Finding) -> 
 
 
 def _is_declared(claim: Claim, finding: Finding) -> bool:
-    """Whether the record is the one that the object's writer asked for; a stranger can quote any record, too."""
+    """Whether the object's writer asked for this record, which proves nothing: a stranger can quote any record."""
     declared = frozenset(claim.declared)
     return not declared.isdisjoint(finding.aliases) or (bool(finding.public) and declared.issuperset(finding.public))
 

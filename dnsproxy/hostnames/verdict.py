@@ -164,8 +164,8 @@ def _contenders(trials: Iterable[_Trial], *, targets: Targets, tenure: Tenure | 
 def _is_route_of(claim: Claim, listener: Claim) -> bool:
     """Whether a claim may have the name from this listener, whose owner then has handed it over himself.
 
-    It must be bound to the listener's very Gateway: kinds and classes of other APIs may be spelled alike. A hostname by
-    annotation or alias is not one that the listener admits.
+    It must be bound to the listener's very Gateway: kinds and classes of other APIs may be spelled alike. The
+    listener admits no hostname by annotation or alias.
     """
     is_bound = claim.gateway != "" and claim.gateway == listener.gateway
     is_route = claim.routed and is_bound and not claim.annotated

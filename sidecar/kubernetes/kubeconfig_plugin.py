@@ -55,7 +55,7 @@ def read_package_authorization(configuration: Any, source: str) -> str | None:
     """The header; a plugin or identity provider renews a token that is about to expire."""
     with _errors_of_package(source):
         text = configuration.get_api_key_with_prefix("BearerToken")
-    # A tokenFile's final newline would be a header injection to the HTTP client.
+    # A token that ends with a line break would be a header injection to the HTTP client.
     return text.strip() if text else None
 
 

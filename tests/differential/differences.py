@@ -1,7 +1,7 @@
 """Differences: the names that a controller serves and we do not claim, or the other way round.
 
 The law: pure. A claimed name that is not served is explained if an explanation holds for every claim to it; a served
-name that is not claimed needs one that holds for its set. The guide has the sentence of each explanation.
+name that is not claimed needs an explanation for its set. The guide has the sentence of each explanation.
 """
 
 from __future__ import annotations

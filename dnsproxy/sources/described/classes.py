@@ -1,7 +1,7 @@
 """Classes: which controller an object of a described kind is for, by that kind's own idea of a class.
 
-The law: pure. An object that names no class is for the one IngressClass of its controller, if there is exactly one, or
-one that is the default: with several, each controller may serve it.
+The law: pure. An object that names no class is for the IngressClass of its controller, if there is exactly one, or for
+the default among several. Without a default, each controller may serve it, so it has no class.
 """
 
 from __future__ import annotations

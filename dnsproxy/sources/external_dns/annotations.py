@@ -22,7 +22,7 @@ from sidecar.values.text import quoted
 
 PREFIX: Final = "external-dns.kubernetes.io/"
 OLD_PREFIX: Final = "external-dns.alpha.kubernetes.io/"
-"""The only one that external-dns before 0.22 knows."""
+"""Before 0.22, external-dns knows no other."""
 HOSTNAME: Final = "hostname"
 INTERNAL: Final = "internal-hostname"
 TARGET: Final = "target"

@@ -1,8 +1,8 @@
 """Contribution: the hostnames that one object with annotations of external-dns claims, and those that it does not get.
 
-The law: pure; one object in, claims and rejections out. A name that external-dns points to a load balancer is claimed
-as an Ingress claims; one that it points to pods or a ClusterIP, with exactly these addresses; one that it points
-elsewhere or does not publish is forwarded as before, with the reason.
+The law: pure; one object in, claims and rejections out. A name with the addresses of a load balancer is claimed as an
+Ingress claims, a name with those of pods or a ClusterIP with exactly these. A name that external-dns points elsewhere,
+or does not publish, is forwarded as before, and the rejection has the reason.
 https://kubernetes-sigs.github.io/external-dns/latest/docs/sources/service/#targets
 """
 

@@ -2,7 +2,7 @@
 
 The law: pure; once settled, the claims depend only on the objects, on how the table answers the names that they stand
 for and on what was looked up, never on the order of the changes. Nothing is kept of an object without aliases, nor of
-one that is left out (name_shares.py): so their number, and that of the names to look up, is that of the claims.
+an object that is left out (name_shares.py). So the claims bound the number of kept objects and of names to look up.
 """
 
 from __future__ import annotations

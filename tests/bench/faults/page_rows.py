@@ -14,7 +14,7 @@ _FIGURES: Final = {
     "slowest": ("The slowest lookup", "of all names", "s", SLOW),
     "well_after": (
         "Until all lookups are as fast as before",
-        f"the last one that took over {WELL:g} s",
+        f"the last lookup over {WELL:g} s",
         "s",
         WELL_AGAIN,
     ),

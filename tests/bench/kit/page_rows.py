@@ -29,7 +29,7 @@ NAMES: Final[Mapping[str, str]] = {
 """Programs as people write them; a name that is absent stays as it is."""
 
 Found = Iterable[tuple[str, Mapping[str, float] | None]]
-"""Programs, by the benchmark's names, and the medians with their spread; None for one that was not measured."""
+"""Programs, by the benchmark's names, and the medians with their spread; None: it was not measured."""
 
 
 def name_of(program: str) -> str:

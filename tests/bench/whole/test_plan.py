@@ -12,7 +12,7 @@ COSTS = {"dns": Cost(10, 10), "relay": Cost(0, 5, most=3), "fleet": Cost(20, 40)
     [
         pytest.param(0, (1, 1, 1), id="no time: the least of each"),
         pytest.param(85, (1, 1, 1), id="exactly the least"),
-        pytest.param(90, (1, 2, 1), id="one more of the only one that fits"),
+        pytest.param(90, (1, 2, 1), id="another round of the only part that fits"),
         pytest.param(100, (2, 2, 1), id="one more of those that have the fewest"),
         pytest.param(200, (3, 3, 3), id="as many of each"),
         pytest.param(1000, (9, 3, 9), id="no more than the most"),
