@@ -66,11 +66,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         for name in SHARES:
             ports = choose_ports()
             terms = Terms(gateway_class=f"traefik-{name}", http=ports.http, https=ports.https, secret=secret())
-            spec = {"controllerName": GATEWAY_CONTROLLER}
-            about = manifest(
-                "gateway.networking.k8s.io/v1", "GatewayClass", terms.gateway_class, spec=spec, labels={"share": name}
-            )
-            create_all(server, [about])
+            create_all(server, [_class(name, terms)])
             make = partial(make_gateway_objects, choices=Choices(every_name=name not in EXACT))
             sets = store_sets(server, draw_sets(f"gateway{name}", SETS, seed=SEED, terms=terms, make=make))
             flags = (

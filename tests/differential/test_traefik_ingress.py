@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,47 +15,34 @@ from tests.differential.certificates import secret
 from tests.differential.claimed import Claimed
 from tests.differential.differences import Reasons, expect_explained, find_differences
 from tests.differential.ingress_sets import make_ingresses
-from tests.differential.sets import SEED, ObjectSet, Terms, cluster_objects, draw_sets
+from tests.differential.sets import SEED, Terms, cluster_objects, draw_sets
 from tests.differential.stored import create_all, store_sets
 from tests.differential.traefik import (
     INGRESS_CLASS,
     INGRESS_CONTROLLER,
     NEEDS_TRAEFIK,
-    Routers,
-    Traefik,
-    choose_ports,
-    running_traefik,
+    World,
+    read_world,
 )
 from tests.differential.traefik_ingress import FILTERED, UNFILTERED
 from tests.differential.universe import probes
-from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.apiserver import running_apiserver
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver"), NEEDS_TRAEFIK]
 
 SETS: Final = 200
 
 
-@dataclass(frozen=True)
-class World:
-    """The objects, and the controller that has read them."""
-
-    server: ApiServer
-    sets: Sequence[ObjectSet]
-    traefik: Traefik
-    routers: Routers
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     terms = Terms(ingress_class=INGRESS_CLASS, ingress_controller=INGRESS_CONTROLLER, secret=secret())
-    folder = tmp_path_factory.mktemp("traefik")
     with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
         create_all(server, [one for one in cluster_objects(terms) if one["kind"] == "IngressClass"])
         make = partial(make_ingresses, hostless=False)
         sets = store_sets(server, draw_sets("ingress", SETS, seed=SEED, terms=terms, make=make))
         flags = ("--providers.kubernetesingress=true", "--providers.kubernetesingress.allowemptyservices=true")
-        with running_traefik(folder, server, choose_ports(), *flags) as traefik:
-            yield World(server, sets, traefik, traefik.first_routers())
+        with read_world(tmp_path_factory.mktemp("traefik"), server, sets, *flags) as found:
+            yield found
 
 
 @pytest.mark.parametrize(

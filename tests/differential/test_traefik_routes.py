@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,21 +13,19 @@ from tests.differential.answered import expect_answers
 from tests.differential.certificates import secret
 from tests.differential.claimed import Claimed
 from tests.differential.differences import Reasons, expect_explained, find_differences
-from tests.differential.sets import SEED, ObjectSet, Terms, cluster_objects, draw_sets
+from tests.differential.sets import SEED, Terms, cluster_objects, draw_sets
 from tests.differential.stored import create_all, install_definitions, store_sets
 from tests.differential.traefik import (
     INGRESS_CLASS,
     INGRESS_CONTROLLER,
     NEEDS_TRAEFIK,
-    Routers,
-    Traefik,
-    choose_ports,
-    running_traefik,
+    World,
+    read_world,
 )
 from tests.differential.traefik_route_sets import make_ingress_route_tcps, make_ingress_routes
 from tests.differential.traefik_routes import FILTERED, UNFILTERED
 from tests.differential.universe import probes
-from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.apiserver import running_apiserver
 from tests.kit.programs import program
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "traefik-crds"), NEEDS_TRAEFIK]
@@ -37,20 +34,9 @@ SETS: Final = 200
 """Of each kind."""
 
 
-@dataclass(frozen=True)
-class World:
-    """The objects, and the controller that has read them."""
-
-    server: ApiServer
-    sets: Sequence[ObjectSet]
-    traefik: Traefik
-    routers: Routers
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     terms = Terms(ingress_class=INGRESS_CLASS, ingress_controller=INGRESS_CONTROLLER, secret=secret())
-    folder = tmp_path_factory.mktemp("traefik")
     with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
         definitions = Path(program("traefik-crds")) / "kubernetes-crd-definition-v1.yml"
         served = [f"/apis/traefik.io/v1alpha1/{resource}" for resource in ("ingressroutes", "ingressroutetcps")]
@@ -62,8 +48,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         ]
         sets = store_sets(server, drawn)
         flags = ("--providers.kubernetescrd=true", "--providers.kubernetescrd.allowemptyservices=true")
-        with running_traefik(folder, server, choose_ports(), *flags) as traefik:
-            yield World(server, sets, traefik, traefik.first_routers())
+        with read_world(tmp_path_factory.mktemp("traefik"), server, sets, *flags) as found:
+            yield found
 
 
 @pytest.mark.parametrize(

@@ -199,3 +199,20 @@ def running_traefik(folder: Path, server: ApiServer, ports: Ports, *flags: str) 
         yield traefik
     finally:
         end_session(process)
+
+
+@dataclass(frozen=True)
+class World:
+    """The objects, and the controller that has read them."""
+
+    server: ApiServer
+    sets: Sequence[ObjectSet]
+    traefik: Traefik
+    routers: Routers
+
+
+@contextmanager
+def read_world(folder: Path, server: ApiServer, sets: Sequence[ObjectSet], *flags: str) -> Iterator[World]:
+    """These objects with a Traefik that has read them."""
+    with running_traefik(folder, server, choose_ports(), *flags) as traefik:
+        yield World(server, sets, traefik, traefik.first_routers())
