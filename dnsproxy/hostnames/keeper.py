@@ -158,7 +158,7 @@ class TableKeeper:
             self.registry.holds.begin()
         self._log_news()
         self._on_swap(changed)
-        if changed or reported:
+        if reported:
             self._log.info("table swapped", names=self.names, changed=changed, waiting_for=list(self._unsynced))
         return took
 

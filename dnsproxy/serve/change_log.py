@@ -1,22 +1,63 @@
-"""The log of the table's changes: one line for each swap that changed something.
+"""The log of the table's changes: a line a second at most, however often the table is swapped.
 
-The law: ten names at most, however many a swap has; `/changes` and the page have the last 500.
+The law: a change after a quiet second is logged at once; those of the second that follows are summed up in one line.
+Ten names at most, however many there are; `/changes` and the page have the last 500.
 """
 
 from __future__ import annotations
 
-import structlog
+from collections import Counter
+from typing import Final
 
-from dnsproxy.hostnames.table_changes import SwapChanges
+import structlog
+import trio
+
+from dnsproxy.hostnames.table_changes import MOST_NAMES, SwapChanges, TableChange, What
+
+PACE: Final = 1.0
+"""Seconds between two lines: whoever may create Ingresses may swap the table a hundred times a second."""
 
 log = structlog.get_logger("dnsproxy.table")
 
 
-def log_changes(swap: SwapChanges) -> None:
-    """Log what a swap changed, with the objects that the names come from."""
-    log.info(
-        "table changed",
-        **{str(what): count for what, count in swap.counts.items()},
-        names=[str(change) for change in swap.first],
-        more=swap.more,
-    )
+class ChangeLog:
+    """Sums up what the swaps change until it is logged."""
+
+    def __init__(self) -> None:
+        self._noted = trio.Event()
+        self._clear()
+
+    def note(self, swap: SwapChanges) -> None:
+        """Take in what one swap changed."""
+        self._swaps += 1
+        self._counts.update(swap.counts)
+        self._first += swap.first[: MOST_NAMES - len(self._first)]
+        self._noted.set()
+
+    async def run(self) -> None:
+        """Log until cancelled; then log what is left."""
+        try:
+            while True:
+                await self._noted.wait()
+                self._write()
+                await trio.sleep(PACE)
+        finally:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._swaps:
+            return
+        log.info(
+            "table changed",
+            **{str(what): count for what, count in self._counts.items()},
+            names=[str(change) for change in self._first],
+            more=self._counts.total() - len(self._first),
+            swaps=self._swaps,
+        )
+        self._clear()
+
+    def _clear(self) -> None:
+        self._swaps = 0
+        self._counts: Counter[What] = Counter()
+        self._first: list[TableChange] = []
+        self._noted = trio.Event()

@@ -28,7 +28,7 @@ from dnsproxy.hostnames.public_suffixes import load_public_suffixes
 from dnsproxy.hostnames.table_changes import TableChanges
 from dnsproxy.replica.settings import SOURCE as RPZ
 from dnsproxy.serve.answering import Answering
-from dnsproxy.serve.change_log import log_changes
+from dnsproxy.serve.change_log import ChangeLog
 from dnsproxy.serve.descriptor_shares import Shares
 from dnsproxy.serve.dnstap_part import DnstapPart
 from dnsproxy.serve.guarded_domains import GuardedDomains
@@ -114,7 +114,8 @@ class Service:
             settle=self.answering.settle,
             on_swap=self._free_memory.note,
         )
-        changes = TableChanges(on_swap=log_changes)
+        self._change_log = ChangeLog()
+        changes = TableChanges(on_swap=self._change_log.note)
         self.keeper.observers.append(changes)
         self.cluster: ClusterSources | None = None
         self.ownership: OwnershipWatch | None = None
@@ -141,7 +142,7 @@ class Service:
             dnstap=self._dnstap,
         )
         self._static = StaticHosts(settings, self.keeper, on_change=self._log_rejections)
-        self._rejections = RejectionLog()
+        self._rejections = RejectionLog(now=trio.current_time)
         self._to_log = trio.Event()
 
     async def run(self, cluster: Cluster | None, *, task_status: trio.TaskStatus[Bound]) -> None:
@@ -175,6 +176,7 @@ class Service:
                 nursery.start_soon(self.keeper.run)
                 nursery.start_soon(self._free_memory.run)
                 self._zones.start(nursery, cluster)
+                nursery.start_soon(self._change_log.run)
                 nursery.start_soon(self._log_when_synced)
                 nursery.start_soon(self._static.follow, self.reloads)
                 if cluster is not None and self.upstreams is not None:
@@ -266,7 +268,8 @@ class Service:
 
     async def _log_when_synced(self) -> None:
         while True:
-            await self._to_log.wait()
+            with trio.move_on_at(self._rejections.due):
+                await self._to_log.wait()
             self._to_log = trio.Event()
             await self._log_rejections()
 

@@ -25,6 +25,7 @@ from tests.bench.kit.clock import read_clock
 from tests.bench.kit.faults import BadReport, CannotServe
 from tests.bench.kit.loads import module_command, read_report, wait_ended
 from tests.bench.kit.rig import Server
+from tests.bench.sync.log import parse_log
 from tests.kit.launched import ROOT, launched
 from tests.kit.ports import free_port
 from tests.kit.progress import Progress
@@ -113,8 +114,14 @@ def _disturb(rig: Rig, disturbance: Disturbance, *, seconds: float) -> Disturbed
             raise CannotServe(f"the server ended with status {server.process.returncode}")
         done = _wait_done(abuse, server.folder / "abuse.log") if abuse else None
         # One of them is the table at the start.
-        swaps = server.log.read_text().count("table swapped") - 1
+        swaps = _swaps(server.log) - 1
         return Disturbed(probe, cpu.total / took, cpu.queued / took, done, swaps)
+
+
+def _swaps(log: Path) -> int:
+    """Those that the log has by now: it sums them up each second."""
+    events, _ = parse_log(log.read_bytes())
+    return sum(int(event["swaps"]) for event in events if event.get("event") == "table changed")
 
 
 def _open_upstream(rig: Rig, disturbance: Disturbance, stack: ExitStack, *, lasting: float) -> int:

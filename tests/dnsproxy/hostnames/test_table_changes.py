@@ -1,18 +1,16 @@
-"""The table's changes: bounded, one log line per swap, and only what differs."""
+"""The table's changes: bounded, told once per swap, and only what differs."""
 
 from __future__ import annotations
 
 import pytest
-from structlog.testing import capture_logs
 
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.table_changes import MOST_CHANGES, Answer, TableChanges, What, difference
+from dnsproxy.hostnames.table_changes import MOST_CHANGES, Answer, SwapChanges, TableChanges, What, difference
 from dnsproxy.hostnames.targets import Targets
-from dnsproxy.serve.change_log import log_changes
 
 WEB = Origin("Ingress", "web", "shop")
 ONE = Answer(WEB, ("192.0.2.10",), None)
@@ -22,18 +20,19 @@ class Played:
     """A keeper whose changes are observed."""
 
     def __init__(self) -> None:
-        self.changes = TableChanges(on_swap=log_changes, now=lambda: 7.0)
+        self.told: list[SwapChanges] = []
+        self.changes = TableChanges(on_swap=self.told.append, now=lambda: 7.0)
         registry = Registry(targets=Targets(default=("192.0.2.10",)), guards=Guards())
         self.keeper = TableKeeper(registry, ttl=5, publish=lambda _: None, sources=())
         self.keeper.observers.append(self.changes)
 
-    async def set(self, *hostnames: str, addresses: tuple[str, ...] = ()) -> list[dict[str, object]]:
-        """Set the names of one object; returns the lines about changes."""
+    async def set(self, *hostnames: str, addresses: tuple[str, ...] = ()) -> list[SwapChanges]:
+        """Set the names of one object; returns what the swap told."""
         claims = [Claim(name, Reach.NAME, WEB, addresses) for name in hostnames]
         self.keeper.registry.replace("Ingress", "shop/web", claims)
-        with capture_logs() as logs:
-            await self.keeper.swap()
-        return [dict(line) for line in logs if line["event"] == "table changed"]
+        self.told.clear()
+        await self.keeper.swap()
+        return list(self.told)
 
 
 @pytest.mark.parametrize(
@@ -52,12 +51,12 @@ def test_a_difference_is_named(before: Answer | None, after: Answer | None, what
     assert difference(before, after) == what
 
 
-async def test_a_swap_is_one_line_with_names_and_objects() -> None:
+async def test_a_swap_is_told_once_with_names_and_objects() -> None:
     played = Played()
     await played.set("a.example.org", "b.example.org")
-    (line,) = await played.set("b.example.org", "c.example.org")
-    assert (line["added"], line["changed"], line["removed"], line["more"]) == (1, 0, 1, 0)
-    assert sorted(line["names"]) == [  # type: ignore[call-overload]
+    (told,) = await played.set("b.example.org", "c.example.org")
+    assert (told.counts, told.more) == ({"added": 1, "changed": 0, "removed": 1}, 0)
+    assert sorted(map(str, told.first)) == [
         "+ c.example.org (Ingress shop/web)",
         "- a.example.org (Ingress shop/web)",
     ]
@@ -71,10 +70,10 @@ async def test_names_judged_again_without_a_difference_are_no_change() -> None:
     assert await played.set("a.example.org") == []
 
 
-async def test_a_first_load_is_one_line_of_ten_names_and_500_changes() -> None:
+async def test_a_first_load_is_ten_names_and_500_changes() -> None:
     played = Played()
-    (line,) = await played.set(*(f"a{number}.example.org" for number in range(2_000)))
-    assert (line["added"], len(line["names"]), line["more"]) == (2_000, 10, 1_990)  # type: ignore[arg-type]
+    (told,) = await played.set(*(f"a{number}.example.org" for number in range(2_000)))
+    assert (told.counts["added"], len(told.first), told.more) == (2_000, 10, 1_990)
     assert len(played.changes.newest_first()) == MOST_CHANGES
 
 

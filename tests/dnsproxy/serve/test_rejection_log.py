@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 from structlog.testing import capture_logs
 
 from dnsproxy.hostnames.claims import Origin, Rejection
-from dnsproxy.serve.rejection_log import MOST, RejectionLog
+from dnsproxy.serve.rejection_log import MINUTE, MOST, RejectionLog
 from tests.kit.stepping import finish
+
+
+class Clock:
+    """A clock that a test moves, in seconds."""
+
+    def __init__(self) -> None:
+        self.time = 7.0
+
+    def __call__(self) -> float:
+        return self.time
 
 
 def of_file(*numbers: int) -> list[Rejection]:
@@ -64,3 +75,33 @@ def test_a_namespace_with_many_hides_no_other() -> None:
 def test_deliberate_ones_are_for_debugging_alone() -> None:
     lines = logged(RejectionLog(), of_namespace("shop", 100, deliberate=True))
     assert {line["log_level"] for line in lines} <= {"debug"}
+
+
+def test_objects_that_come_one_by_one_have_no_more_lines_than_those_that_come_at_once() -> None:
+    clock = Clock()
+    log = RejectionLog(now=clock)
+    lines = []
+    for number in range(1, 301):
+        lines += logged(log, of_namespace("noisy", number))
+        clock.time += 0.1
+    assert [line["event"] for line in lines] == ["rejected"] * MOST + ["more are rejected"]
+    assert lines[-1]["count"] == 1
+    assert log.due == 7.0 + MINUTE
+    clock.time = log.due
+    (line,) = logged(log, of_namespace("noisy", 300))
+    assert (line["event"], line["namespace"], line["count"]) == ("more are rejected", "noisy", 300 - MOST - 1)
+    assert log.due == math.inf
+
+
+def test_after_a_minute_the_next_ones_are_logged_again() -> None:
+    clock = Clock()
+    log = RejectionLog(now=clock)
+    assert len(logged(log, of_namespace("noisy", 2 * MOST))) == MOST + 1
+    clock.time += MINUTE
+    assert len(logged(log, of_namespace("noisy", 2 * MOST + 1))) == 1
+
+
+def test_nothing_is_due_while_nothing_is_untold() -> None:
+    log = RejectionLog(now=Clock())
+    logged(log, of_namespace("quiet", MOST))
+    assert log.due == math.inf
