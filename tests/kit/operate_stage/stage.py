@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -56,29 +56,39 @@ $TTL 1
 """
 
 
+class Visit(NamedTuple):
+    """One request."""
+
+    at: float
+    """Seconds since the epoch."""
+    address: str
+    said: str
+    """The status or the error."""
+
+
 @dataclass(frozen=True)
 class Visits:
     """What a visitor got."""
 
     log: Path
 
-    def outcomes(self) -> list[tuple[float, str]]:
-        """Seconds since the epoch, and the status or the error."""
+    def all(self) -> list[Visit]:
+        """Those that have ended."""
         lines = self.log.read_text().rpartition("\n")[0].splitlines()
-        return [(float(at), said) for at, _, said in (line.split(" ", 2) for line in lines)]
+        return [Visit(float(at), address, said) for at, address, said in (line.split(" ", 2) for line in lines)]
 
-    def failed(self, *, since: float = 0.0) -> list[tuple[float, str]]:
+    def failed(self, *, since: float = 0.0) -> list[Visit]:
         """What was no 200."""
-        return [(at, said) for at, said in self.outcomes() if not said.startswith("200") and at >= since]
+        return [one for one in self.all() if not one.said.startswith("200") and one.at >= since]
 
     def wait_for_more(self, count: int) -> None:
         """Until there are so many more."""
-        before = len(self.outcomes())
-        poll_until(lambda: len(self.outcomes()) >= before + count, f"{count} more requests", seconds=60)
+        before = len(self.all())
+        poll_until(lambda: len(self.all()) >= before + count, f"{count} more requests", seconds=60)
 
     def addresses(self) -> list[str]:
         """The address of each request."""
-        return [line.split(" ", 2)[1] for line in self.log.read_text().rpartition("\n")[0].splitlines()]
+        return [one.address for one in self.all()]
 
 
 @dataclass
@@ -353,6 +363,10 @@ def running_stage(folder: Path) -> Iterator[Stage]:
         for device in ("pod", "nowhere"):
             network.ip("link", "set", device, "up")
         network.ip("route", "add", "default", "dev", "pod")
+        # What kube-proxy does not translate fails within 50 ms, and not after three seconds of ARP.
+        with network.entered():
+            for name, number in (("mcast_solicit", 1), ("retrans_time_ms", 50)):
+                Path(f"/proc/sys/net/ipv4/neigh/pod/{name}").write_text(f"{number}\n", encoding="ascii")
         for address in (DNSPROXY_POD, RELAY_POD, PUBLIC_DNS, *(server.ipv4 for server in Server)):
             network.own(address)
         for server in Server:
