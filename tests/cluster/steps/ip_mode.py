@@ -22,7 +22,14 @@ from tests.cluster.steps.balancer import (
     visit,
     write_status,
 )
-from tests.cluster.steps.kube_proxy import mode_at_start, other_mode, restart_in, rules_of
+from tests.cluster.steps.kube_proxy import (
+    expect_rules,
+    mode_at_start,
+    other_mode,
+    restart_in,
+    rules_at_rest,
+    rules_of,
+)
 from tests.cluster.steps.trial import trial_shows_it
 from tests.deploy.manifests import DEPLOY
 
@@ -36,7 +43,7 @@ def pods_reach_the_balancer(stage: Stage) -> None:
     start_balancer(stage)
     wait_for_visitors(stage)
     expect_fault(stage, "before.example.org")
-    rules = rules_of(stage, mode)
+    rules = rules_at_rest(stage, mode)
     trial_shows_it(stage)
     expect_untouched(stage, mode, rules)
     expect_fault(stage, "tried.example.org")
@@ -52,7 +59,7 @@ def pods_reach_the_balancer(stage: Stage) -> None:
     stage.expect("the mode after the removal", saw=mode_of(stage, CONTROLLER), wanted="Proxy")
     expect_cure(stage, mode, "removed.example.org", before=rules)
     write_statuses(stage, "VIP")
-    stage.eventually("the rules as before", lambda: rules_of(stage, mode) == rules, seconds=30)
+    expect_rules(stage, mode, rules)
     expect_fault(stage, "after.example.org")
 
 
@@ -62,7 +69,7 @@ def commands_do_the_same(stage: Stage) -> None:
     restart_in(stage, mode)
     wait_for_visitors(stage)
     expect_fault(stage, "iptables.example.org")
-    rules = rules_of(stage, mode)
+    rules = rules_at_rest(stage, mode)
     # Only the user can know that this balancer ends the connections.
     command(stage, "--apply", "--rewrite", wanted=1)
     stage.expect(
@@ -78,7 +85,7 @@ def commands_do_the_same(stage: Stage) -> None:
 
     command(stage, "--remove", "--rewrite")
     stage.expect("the mode that is written", saw=mode_of(stage, CONTROLLER), wanted="VIP")
-    stage.eventually("kube-proxy's rules as before", lambda: rules_of(stage, mode) == rules, seconds=30)
+    expect_rules(stage, mode, rules)
     expect_fault(stage, "without.example.org")
     restart_in(stage, mode_at_start(stage))
 
@@ -182,7 +189,7 @@ def expect_cure(stage: Stage, mode: str, host: str, *, before: frozenset[str]) -
 def expect_untouched(stage: Stage, mode: str, before: frozenset[str]) -> None:
     """The mode is VIP, and the rules are soon as before."""
     stage.expect("the mode after the trial", saw=mode_of(stage, CONTROLLER), wanted="VIP")
-    stage.eventually("the rules as before", lambda: rules_of(stage, mode) == before, seconds=30)
+    expect_rules(stage, mode, before)
 
 
 def expect_bystanders(stage: Stage, name: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -16,13 +17,15 @@ from tests.cluster.addresses import Family
 from tests.cluster.nodes.configs import IPTABLES, MODES, NFTABLES, format_proxy
 from tests.cluster.nodes.node import Node
 from tests.cluster.plan import CILIUM_ALONE
-from tests.cluster.stage import Stage
+from tests.cluster.stage import Stage, StepFailed
 from tests.kit.programs import program
 
 CILIUM: Final = "Cilium"
 """In place of a mode."""
 HEADLESS: Final = "None"
 _CILIUM_MAP: Final = "/sys/fs/bpf/tc/globals/cilium_lb4_services_v2"
+_QUIET: Final = 3.0
+"""Seconds: kube-proxy follows a change of endpoints within one."""
 _PART: Final = re.compile(r"[^\n,{}]+")
 
 
@@ -61,9 +64,40 @@ def rules_of(stage: Stage, mode: str) -> frozenset[str]:
     return frozenset(f"{node.name}: {rule}" for node in stage.nodes for rule in _READERS[mode](node, stage.at.family))
 
 
+def rules_at_rest(stage: Stage, mode: str) -> frozenset[str]:
+    """The same, once nothing has changed them for some seconds: the step before may have changed endpoints."""
+    seen, since = rules_of(stage, mode), time.monotonic()
+
+    def rest() -> bool:
+        nonlocal seen, since
+        before, seen = seen, rules_of(stage, mode)
+        if seen != before:
+            since = time.monotonic()
+        return time.monotonic() - since >= _QUIET
+
+    stage.eventually("rules at rest", rest, seconds=60)
+    return seen
+
+
+def expect_rules(stage: Stage, mode: str, wanted: frozenset[str]) -> None:
+    """Wait until the rules are these; a failure names those that differ."""
+
+    def differing() -> list[str]:
+        return sorted(rules_of(stage, mode) ^ wanted)
+
+    try:
+        stage.eventually("the rules as before", lambda: not differing(), seconds=30)
+    except StepFailed as error:
+        raise StepFailed(f"{error}; these differ: {'; '.join(differing())}") from None
+
+
 def parse_nftables(listed: str) -> frozenset[str]:
-    """The parts of a listed table: each element of a map is one, as is each rule without commas."""
-    return frozenset(part.strip() for part in _PART.findall(listed) if part.strip())
+    """The parts of a listed table: each element of a map is one, as is each rule without commas.
+
+    No chain's name: kube-proxy empties a chain at once, and deletes it at some later change.
+    """
+    parts = (part.strip() for part in _PART.findall(listed))
+    return frozenset(part for part in parts if part and not part.startswith("chain "))
 
 
 def parse_iptables(saved: str) -> frozenset[str]:

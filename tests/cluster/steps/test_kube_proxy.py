@@ -67,3 +67,9 @@ def test_the_backends_of_a_frontend_are_no_frontends_of_their_own() -> None:
 
 def test_an_empty_map_has_no_frontend() -> None:
     assert parse_cilium(dumped()) == frozenset()
+
+
+def test_a_chain_that_is_emptied_and_not_yet_deleted_is_no_rule() -> None:
+    assert parse_nftables(
+        MAP.replace("map service-ips", "chain service-A {\n    }\n    map service-ips")
+    ) == parse_nftables(MAP)
