@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from sidecar.kubernetes.follower_status import FollowerStatus
 from tests.kit.networks import Network
+from tests.kit.programs import program
 from tests.kit.progress import Progress
 from tests.kit.wholeip_objects import READY, WHOLE, endpoint_slice, node, service
 from tests.wholeip.scene.cluster import Cluster
@@ -39,6 +40,7 @@ _LONGEST_DELAY: Final = 0.3
 """Seconds from the beginning of a comparison to its first change, of which there are so many delays."""
 _DELAYS: Final = 7
 _NEVER: Final = 1e6
+_NEIGHBOUR: Final = b"add table ip neighbour\ndelete table ip neighbour\n"
 
 
 @dataclass
@@ -128,7 +130,8 @@ async def _measure(mappings: int, changes: int) -> Resync:
     damage = Transaction(TABLE, deletes={"whole_v4": {_address(one): "" for one in range(_DAMAGED)}})
 
     async def notify() -> None:
-        await trio.lowlevel.checkpoint()
+        # A table of somebody else: without any change since the last comparison nothing would be read.
+        await trio.run_process([program("nft"), "-f", "-"], stdin=_NEIGHBOUR)
         agent.table.changed()
 
     async with trio.open_nursery() as nursery:
