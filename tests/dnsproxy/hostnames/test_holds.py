@@ -348,7 +348,10 @@ class Model:
     def settle(self, now: float) -> str:
         """The namespace that is answered."""
         able = [one for one in self.claims.values() if one.ingress_class != "empty"]
-        able.sort(key=lambda one: (self.age(one), one.origin.kind, one.origin.namespace, one.origin.name))
+        # Of one age by the tenure, the object that is older itself comes first (ranking.py).
+        able.sort(
+            key=lambda one: (self.age(one), one.origin.created, one.origin.kind, one.origin.namespace, one.origin.name)
+        )
         claimed = any(one.origin.namespace == self.holder for one in self.claims.values())
         own = [one for one in able if one.origin.namespace == self.holder]
         if (able and able[0] in own) or (not able and claimed):
