@@ -15,7 +15,7 @@ import trio
 from dnsproxy.hostnames.table_changes import MOST_NAMES, SwapChanges, TableChange, What
 
 PACE: Final = 1.0
-"""Seconds between two lines: whoever may create Ingresses may swap the table a hundred times a second."""
+"""Seconds between two lines. A tenant with the right to create Ingresses can cause a hundred swaps a second."""
 
 log = structlog.get_logger("dnsproxy.table")
 
@@ -24,7 +24,6 @@ class ChangeLog:
     """Sums up what the swaps change until it is logged."""
 
     def __init__(self) -> None:
-        self._noted = trio.Event()
         self._clear()
 
     def note(self, swap: SwapChanges) -> None:
@@ -47,11 +46,12 @@ class ChangeLog:
     def _write(self) -> None:
         if not self._swaps:
             return
+        summed = SwapChanges(self._counts, self._first)
         log.info(
             "table changed",
-            **{str(what): count for what, count in self._counts.items()},
-            names=[str(change) for change in self._first],
-            more=self._counts.total() - len(self._first),
+            **{str(what): count for what, count in summed.counts.items()},
+            names=[str(change) for change in summed.first],
+            more=summed.more,
             swaps=self._swaps,
         )
         self._clear()

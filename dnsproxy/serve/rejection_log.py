@@ -29,7 +29,7 @@ log = structlog.get_logger("dnsproxy")
 
 @dataclass(slots=True)
 class _Minute:
-    """What was new in one group since its first line."""
+    """The new rejections of one group within a minute of the first."""
 
     until: float
     logged: int = 0
@@ -82,7 +82,7 @@ class RejectionLog:
             minute.untold += 1
 
     def _end_minutes(self) -> None:
-        """Forget the minutes that are over, and tell the numbers that they still have."""
+        """Drop the minutes that are over, and log the numbers that are not logged yet."""
         now = self._now()
         over = {group: minute for group, minute in self._minutes.items() if minute.until <= now}
         for group, minute in over.items():

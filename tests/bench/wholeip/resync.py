@@ -130,7 +130,7 @@ async def _measure(mappings: int, changes: int) -> Resync:
     damage = Transaction(TABLE, deletes={"whole_v4": {_address(one): "" for one in range(_DAMAGED)}})
 
     async def notify() -> None:
-        # A table of somebody else: without any change since the last comparison nothing would be read.
+        # The agent reads its table only if the kernel has committed a change to any table since the last comparison.
         await trio.run_process([program("nft"), "-f", "-"], stdin=_NEIGHBOUR)
         agent.table.changed()
 

@@ -73,7 +73,7 @@ class Visits:
     log: Path
 
     def all(self) -> list[Visit]:
-        """Those that have ended."""
+        """The requests that have ended."""
         lines = self.log.read_text().rpartition("\n")[0].splitlines()
         return [Visit(float(at), address, said) for at, address, said in (line.split(" ", 2) for line in lines)]
 
@@ -363,7 +363,7 @@ def running_stage(folder: Path) -> Iterator[Stage]:
         for device in ("pod", "nowhere"):
             network.ip("link", "set", device, "up")
         network.ip("route", "add", "default", "dev", "pod")
-        # What kube-proxy does not translate fails within 50 ms, and not after three seconds of ARP.
+        # A connection that kube-proxy does not translate fails after 50 ms, instead of three seconds of ARP.
         with network.entered():
             for name, number in (("mcast_solicit", 1), ("retrans_time_ms", 50)):
                 Path(f"/proc/sys/net/ipv4/neigh/pod/{name}").write_text(f"{number}\n", encoding="ascii")

@@ -1,8 +1,8 @@
 """A visitor: a pod that requests one host over TLS again and again, and notes what it got.
 
 The law: each request is a new connection to what the pods' DNS says, which is kept for the second of its TTL. Nothing
-is tried twice, so that every loss shows, but for a connection that the node has not translated, which is no loss of
-ours: the kernel can miss a packet while kube-proxy replaces a rule with a map, as it does when endpoints change.
+is tried twice, so that every loss shows, except a connection that the node did not translate. The kernel causes that
+loss: it can miss a packet while kube-proxy replaces a rule with a map, after a change of endpoints.
 `python -m tests.kit.operate_stage.visitor DNS HOST` prints a line for each request until SIGTERM: the seconds since the
 epoch, the address, and the status or the error.
 """
@@ -39,7 +39,7 @@ def main() -> None:
         try:
             if at >= until:
                 known, until = _resolve(server, host), at + KEPT
-            said = _translated(known, host, context)
+            said = _request_translated(known, host, context)
         except (OSError, dns.exception.DNSException) as error:
             said = f"{type(error).__name__}: {error}"
         sys.stdout.write(f"{at:.3f} {known} {said}\n")
@@ -55,8 +55,11 @@ def _resolve(server: str, host: str) -> str:
     return str(found[0])
 
 
-def _translated(address: str, host: str, context: ssl.SSLContext) -> str:
-    """The status; an address that is nobody's, or gets its rules later, still fails after the milliseconds of a gap."""
+def _request_translated(address: str, host: str, context: ssl.SSLContext) -> str:
+    """The status. A connection that the node did not translate is repeated once.
+
+    The gap in the rules lasts milliseconds: an address without a Service, or with rules that come later, fails again.
+    """
     try:
         return _request(address, host, context)
     except OSError as error:
