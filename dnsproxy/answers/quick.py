@@ -12,10 +12,17 @@ a reply from here goes to decide.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
+from dnsproxy.answers.quick_forwards import QuickForwards, Shape
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns import names, records
+
+Unanswered = tuple[int, bytes, Shape | None]
+"""A query without a reply from here: its position, its body in lower case, and its shape if that is known."""
+
+Found = tuple[Any, tuple[bytes, bytes] | None]
+"""A recipe; or for a query without a reply from here, its shape or None, and None."""
 
 Recipe = tuple[slice, tuple[bytes, bytes]]
 """Where the question is in the body of the query, and what the body of the reply has before and after it."""
@@ -35,6 +42,7 @@ _LONGEST_PARENT: Final = names.MAXIMUM_NAME - names.MAXIMUM_LABEL - 1
 _OPTS: Final = records.quick_opts()
 _SPARE: Final = 1000
 _MOST: Final = 1 << 17  # some 20 MB; a larger dict blocks all answers for many milliseconds when it grows
+_UNKNOWN: Final[Found] = (None, None)
 _NOTHING: Final[tuple[records.Heads, bytes]] = ({}, b"")
 
 
@@ -49,6 +57,8 @@ class QuickAnswers:
         self._recipes: dict[bytes, Recipe] = {}
         self._below: dict[bytes, tuple[Recipe, slice | None]] = {}
         """As _recipes, under the body without the first label. The slice is the name, if an exact name may win."""
+        self.forwards = QuickForwards(table)
+        self._forwarded = self.forwards.below
         self._shared: dict[tuple[bytes, bytes], Recipe] = {}
         # Room for two variants of the A and the AAAA query of each name. Attackers can produce more; when it is full,
         # new queries go through `decide` each time, as if there were no recipes.
@@ -58,34 +68,34 @@ class QuickAnswers:
         """The number of recipes."""
         return len(self._recipes) + len(self._below)
 
-    def answer(self, bodies: Sequence[bytes]) -> tuple[list[bytes | None], list[int]]:
-        """The bodies of the replies to a batch, and the positions of the queries that decide must answer."""
+    def answer(self, bodies: Sequence[bytes]) -> tuple[list[bytes | None], list[Unanswered]]:
+        """The bodies of the replies to a batch, and the queries that get no reply from here."""
         known = self._recipes.get
         replies: list[bytes | None] = []
-        undecided: list[int] = []
+        unanswered: list[Unanswered] = []
         for body in bodies:
             lowered = body.lower()
-            recipe = known(lowered) or self._find(body, lowered)
-            if recipe is None:
-                undecided.append(len(replies))
+            found, around = known(lowered) or self._find(body, lowered)
+            if around is None:
+                unanswered.append((len(replies), lowered, found))  # type: ignore[arg-type]  # it is no slice then
                 replies.append(None)
             else:
-                question, around = recipe
-                replies.append(body[question].join(around))
-        return replies, undecided
+                replies.append(body[found].join(around))
+        return replies, unanswered
 
-    def _find(self, body: bytes, lowered: bytes) -> Recipe | None:
+    def _find(self, body: bytes, lowered: bytes) -> Found:
         """The recipe for a new query: from a query below the same wildcard, or learned."""
         if len(body) < _SHORTEST:
-            return None
-        if self._below:
-            label = lowered[_NAME_START]
-            below = self._below.get(lowered[_HEAD] + lowered[_NAME_START + 1 + label :])
-            if below is not None and 0 < label <= names.MAXIMUM_LABEL:
-                recipe, where = below
+            return _UNKNOWN
+        label = lowered[_NAME_START]
+        if 0 < label <= names.MAXIMUM_LABEL:
+            key = lowered[_HEAD] + lowered[_NAME_START + 1 + label :]
+            below = self._below.get(key) or self._forwarded.get(key)
+            if below is not None:
+                found, where = below
                 if where is None or not self._is_named(lowered[where]):
-                    return recipe
-        return self._learn(body, lowered)
+                    return found
+        return self._learn(body, lowered) or _UNKNOWN
 
     def _is_named(self, name: bytes) -> bool:
         return name in self.table.exact or name in self.table.never or name in self.table.closed

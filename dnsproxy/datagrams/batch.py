@@ -48,8 +48,8 @@ class BatchPort:
         """Make the buffers, and the headers that point to them, once."""
         self._input, source = mapped(_SLOT * BATCH)
         self._output, self._output_base = pinned(MESSAGE * BATCH)
-        self._names, name = pinned(_NAME * BATCH)
-        self._controls, control = pinned(CONTROL * BATCH)
+        self._names, name = mapped(_NAME * BATCH)
+        self._controls, control = mapped(CONTROL * BATCH)
         self._incoming, self._outgoing = Headers(), Headers(parts=2)
         self._starts = range(0, _SLOT * BATCH, _SLOT)
         self._bodies = range(ID, _SLOT * BATCH, _SLOT)
@@ -58,7 +58,8 @@ class BatchPort:
         self._control_addresses = addresses(control, CONTROL)
         # All addresses of one IP family have one size, so the kernel leaves the lengths here unchanged.
         self._names_vary = self.socket.family not in NAME_SIZES
-        self._full_names = array.array("I", [NAME_SIZES.get(self.socket.family, _NAME)] * BATCH)
+        self._name_size = NAME_SIZES.get(self.socket.family, _NAME)
+        self._full_names = array.array("I", [self._name_size] * BATCH)
         self._full_controls = lengths_of(CONTROL)
         self._no_interface = array.array("I", [0] * BATCH)
         incoming = self._incoming
@@ -76,7 +77,7 @@ class BatchPort:
                 headers.controls[:] = self._control_addresses
         # struct in_pktinfo starts with the interface, struct in6_pktinfo ends with it.
         interface = _CMSG_HEADER + (16 if self.socket.family == socket.AF_INET6 else 0)
-        self._interfaces = self._controls.cast("I")[interface // 4 :: CONTROL // 4]
+        self._interfaces = memoryview(self._controls).cast("I")[interface // 4 :: CONTROL // 4]
         self._incoming_pointer = ctypes.byref(incoming.headers)
         self._outgoing_pointer = ctypes.byref(self._outgoing.headers)
 
@@ -217,12 +218,13 @@ class BatchPort:
     def sender(self, position: int) -> Sender:
         """See DatagramPort."""
         start = position * _NAME
-        address = self._names[start : start + self._incoming.name_lengths[position]].tobytes()
+        size = self._incoming.name_lengths[position] if self._names_vary else self._name_size
+        address = self._names[start : start + size]
         if not self._local:
             return address, b"", address[_PORT_END:]
         self._interfaces[position] = 0
         start = position * CONTROL
-        control = self._controls[start : start + self._incoming.control_lengths[position]].tobytes()
+        control = self._controls[start : start + self._incoming.control_lengths[position]]
         return address, control, address[_PORT_END:]
 
     def post(self, message: bytes, sender: Sender) -> None:

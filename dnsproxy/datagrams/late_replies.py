@@ -39,15 +39,16 @@ class LateReplies(SendBuffer):
         refused = 0
         while late:
             batch = late[:BATCH]
-            names = b"".join([sender[0] for _, sender in batch])
+            messages, senders = zip(*batch, strict=True)
+            names = b"".join([sender[0] for sender in senders])
             self._names[: len(names)] = names
             if self._local:
-                controls = b"".join([sender[1].ljust(CONTROL, b"\0") for _, sender in batch])
+                controls = b"".join([sender[1].ljust(CONTROL, b"\0") for sender in senders])
                 self._controls[: len(controls)] = controls
-                lengths = array.array("Q", [len(sender[1]) for _, sender in batch])
+                lengths = array.array("Q", [len(sender[1]) for sender in senders])
                 self._headers.control_lengths[: len(batch)] = lengths
             try:
-                sent = self.send_batch(self._descriptor, [message for message, _ in batch])
+                sent = self.send_batch(self._descriptor, messages)
             except OSError:
                 # It is the first that was refused: go on behind it.
                 refused += 1

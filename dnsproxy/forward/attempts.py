@@ -62,6 +62,16 @@ class Attempts:
     def _may_ask(self, flight: Flight) -> bool:
         return flight.asked < self._upstreams.most_attempts * len(flight.route)
 
+    def ask_first(self, flight: Flight) -> None:
+        """As ask_next, for a flight that was never asked, in less time if its upstream has an open outbox."""
+        posting = flight.route[0].ports.posting if flight.route else None
+        if posting is None:
+            self.ask_next(flight)
+            return
+        flight.asked = 1
+        posting.post(flight)
+        self._counters.forward_sends += 1
+
     def ask_next(self, flight: Flight) -> None:
         """Post the query to the next upstream that accepts it."""
         route = flight.route

@@ -84,10 +84,11 @@ class Flight:
     def __init__(
         self, forward: Forward, recipient: Recipient, key: bytes, route: Sequence[Any], started: float
     ) -> None:
-        self.query, self.shields = query, _ = forward
+        self.query, self.shields = forward
+        message, _, _, _, end, _ = forward[0]
         self.key = key
         """The query without its ID: equal queries share one flight."""
-        self.question = question = query.message[HEADER : query.end]
+        self.question = question = message[HEADER:end]
         self.recipient = recipient
         # The upstreams to ask, fixed at the start: if a change of health reordered them meanwhile, one could be asked
         # four times and another never.

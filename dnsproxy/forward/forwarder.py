@@ -109,7 +109,7 @@ class Forwarder:
         if not flights:
             self._started.set()
         flights[key] = flight
-        self._attempts.ask_next(flight)
+        self._attempts.ask_first(flight)
         return None
 
     def _look_closer(self, query: Query, key: bytes, port: DatagramPort, sender: Sender) -> bytes | None:
@@ -169,6 +169,9 @@ class Forwarder:
             flight = waiting.pop(reply[:2], None)
             if flight is None:
                 self._note_stray(sock)
+            elif not flight.shields and replies.is_usual(reply, flight.question):
+                sock.health.misses = 0
+                self._completion.complete_unchanged(flight, reply, sock.endpoint)
             elif not replies.belongs(reply, flight.question):
                 waiting[reply[:2]] = flight
                 self._note_stray(sock)

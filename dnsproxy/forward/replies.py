@@ -29,6 +29,16 @@ def belongs(reply: bytes, question: bytes) -> bool:
     return reply.startswith(question, HEADER) or _same_question(reply[HEADER : HEADER + len(question)], question)
 
 
+def is_usual(reply: bytes, question: bytes) -> bool:
+    """Whether a reply belongs, and every client gets it unchanged unless its question is shielded: nearly every one."""
+    return (
+        reply.startswith(question, HEADER)
+        and len(reply) <= wire.MINIMUM_UDP
+        and reply[2] & 0xF8 == 0x80  # noqa: PLR2004  # as in belongs()
+        and reply[4:6] == b"\0\1"
+    )
+
+
 def is_bare_error(reply: bytes) -> bool:
     """Whether a reply is only a header with an error code, and perhaps an OPT record."""
     counts = reply[4:HEADER]

@@ -57,7 +57,8 @@ class SourcePorts:
         """Whether a query was ever sent over UDP."""
         self._sockets: list[UpstreamSocket] = []
         self._retired: list[UpstreamSocket] = []
-        self._posting: UpstreamSocket | None = None
+        self.posting: UpstreamSocket | None = None
+        """The socket with the outbox, while queries are posted that have not left."""
         self._next = 0
 
     @property
@@ -67,14 +68,14 @@ class SourcePorts:
 
     def post(self, flight: Flight) -> None:
         """Put a query into the outbox. Raises OSError if no socket can be opened."""
-        posting = self._posting
+        posting = self.posting
         if posting is None:
-            posting = self._posting = self._socket()
+            posting = self.posting = self._socket()
         posting.post(flight)
 
     def flush(self) -> list[Flight]:
         """Send the outbox; returns the flights whose query the kernel refused."""
-        posting, self._posting = self._posting, None
+        posting, self.posting = self.posting, None
         return posting.flush() if posting is not None else []
 
     def _socket(self) -> UpstreamSocket:
@@ -108,7 +109,7 @@ class SourcePorts:
         While many retired ports wait for replies, an old port with waiting replies stays in use.
         """
         oldest = self._clock() - PORT_AGE
-        for sock in [one for one in self._sockets if one.opened_at <= oldest and one is not self._posting]:
+        for sock in [one for one in self._sockets if one.opened_at <= oldest and one is not self.posting]:
             if not sock.waiting or len(self._retired) <= self.most // 2:
                 self._sockets.remove(sock)
                 self._retired.append(sock)
@@ -116,7 +117,7 @@ class SourcePorts:
 
     def close_retired(self) -> None:
         """Close the replaced and the surplus sockets that wait for no reply."""
-        if self._posting is None:
+        if self.posting is None:
             self._retired += self._sockets[self.most :]
             del self._sockets[self.most :]
         for done in [sock for sock in self._retired if not sock.waiting]:
@@ -127,7 +128,7 @@ class SourcePorts:
         """Close every socket."""
         for sock in self._sockets + self._retired:
             self._close(sock)
-        self._sockets, self._retired, self._posting = [], [], None
+        self._sockets, self._retired, self.posting = [], [], None
 
     def _open(self) -> UpstreamSocket:
         sock = socket.socket(family_of(self._endpoint), socket.SOCK_DGRAM)

@@ -87,11 +87,11 @@ class UpstreamSocket:
         waiting[message_id] = flight
         flight.attempts += ((self, message_id),)
         self._outbox.append(message_id + flight.key)
-        self.uses += 1
 
     def flush(self) -> list[Flight]:
         """Send the outbox; returns the flights whose query the kernel refused."""
         outbox, self._outbox = self._outbox, []
+        self.uses += len(outbox)
         if len(outbox) == 1:
             return [] if self._send_one(outbox[0]) else self._forget(outbox)
         failed: list[bytes] = []

@@ -10,6 +10,7 @@ import time
 from functools import partial
 
 from dnsproxy.answers.decide import Drop, Forward, Refuse
+from dnsproxy.answers.quick import Unanswered
 from dnsproxy.datagrams.port import ID, DatagramPort, Sender
 from dnsproxy.dns.wire import Fault, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
@@ -81,8 +82,8 @@ class DatagramServer:
 
     def _respond_batch(self, bodies: list[bytes], begun: float, *, stale: bool = False) -> None:
         """Answer a batch that was received since `begun`, and note it when the answers have left."""
-        replies, undecided = self._responder.answer_quickly(bodies)
-        unanswered = self._respond_to(undecided, replies, stale=stale) if undecided else 0
+        replies, unanswered = self._responder.answer_quickly(bodies)
+        waiting = self._respond_to(unanswered, replies, stale=stale) if unanswered else 0
         self._port.send(replies)
         self._forwarder.flush()
         seconds = time.perf_counter() - begun
@@ -90,31 +91,37 @@ class DatagramServer:
             self._tap.note_batch(self._port, replies, seconds=seconds)
         counters = self._counters
         counters.requests_udp += len(bodies)
-        counters.table_by_rcode[_NOERROR] += len(bodies) - len(undecided)
-        if unanswered < len(bodies):
-            counters.table_seconds.observe(seconds, times=len(bodies) - unanswered)
+        counters.table_by_rcode[_NOERROR] += len(bodies) - len(unanswered)
+        if waiting < len(bodies):
+            counters.table_seconds.observe(seconds, times=len(bodies) - waiting)
 
-    def _respond_to(self, undecided: list[int], replies: list[bytes | None], *, stale: bool) -> int:
+    def _respond_to(self, unanswered: list[Unanswered], replies: list[bytes | None], *, stale: bool) -> int:
         """Add the replies that are more than a look into the table; how many queries get none now."""
-        unanswered = 0
-        for position in undecided:
-            reply = self._respond_alone(position, stale=stale)
+        port, responder, start = self._port, self._responder, self._forwarder.start
+        # Zones are asked before a query is forwarded.
+        decide = None if stale or responder.zones is not None else responder.forwards.decide
+        waiting = 0
+        for position, lowered, shape in unanswered:
+            message = port.message(position)
+            try:
+                if shape is not None and decide is not None:
+                    reply = start(decide(message, lowered, shape), port, port.sender(position))
+                else:
+                    reply = self._respond(message, position, stale=stale)
+            except Exception:  # noqa: BLE001  # a bug costs one query: ending here would stop the DNS of every pod
+                reply = responder.fail(message)
             if reply is None:
-                unanswered += 1
+                waiting += 1
             else:
                 replies[position] = reply[ID:]
-        return unanswered
-
-    def _respond_alone(self, position: int, *, stale: bool) -> bytes | None:
-        message = self._port.message(position)
-        try:
-            return self._respond(message, position, stale=stale)
-        except Exception:  # noqa: BLE001  # a bug costs one query: ending here would stop the DNS of every pod
-            return self._responder.fail(message)
+        return waiting
 
     def _respond(self, message: bytes, position: int, *, stale: bool) -> bytes | None:
         responder, port = self._responder, self._port
         outcome = responder.decide(message, stream=False)
+        if isinstance(outcome, Forward) and not stale and responder.zones is None:
+            responder.forwards.note(outcome)
+            return self._forwarder.start(outcome, port, port.sender(position))
         query = responder.concerns_zones(message, outcome)
         if query is not None and responder.zones is not None:
             sender = port.sender(position)

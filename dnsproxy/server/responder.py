@@ -12,7 +12,8 @@ import structlog
 
 from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import Answer, Drop, Forward, Refuse, decide, server_failure
-from dnsproxy.answers.quick import QuickAnswers
+from dnsproxy.answers.quick import QuickAnswers, Unanswered
+from dnsproxy.answers.quick_forwards import QuickForwards
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns import probe
 from dnsproxy.dns.wire import Query, Rcode, rcode_of
@@ -45,8 +46,8 @@ class Responder:
         """Answer probes with this text on where all other names are forwarded."""
         self._probe_row = probe.make_row(forwards)
 
-    def answer_quickly(self, bodies: list[bytes]) -> tuple[list[bytes | None], list[int]]:
-        """The bodies of the replies to plain queries, and the positions of the queries that decide() must answer."""
+    def answer_quickly(self, bodies: list[bytes]) -> tuple[list[bytes | None], list[Unanswered]]:
+        """The bodies of the replies to plain queries, and the queries that need a second look."""
         try:
             if self._quick.table is not self.table:
                 self._quick = QuickAnswers(self.table)
@@ -54,7 +55,12 @@ class Responder:
         except Exception:  # noqa: BLE001  # a bug there costs time but no answer: decide answers all queries
             self.counters.failures += 1
             self._log.exception("a batch was not answered quickly", queries=len(bodies))
-            return [None] * len(bodies), list(range(len(bodies)))
+            return [None] * len(bodies), [(position, b"", None) for position in range(len(bodies))]
+
+    @property
+    def forwards(self) -> QuickForwards:
+        """The decisions about the queries that have a shape."""
+        return self._quick.forwards
 
     def decide(self, message: bytes, *, keepalive: float | None = None, stream: bool) -> Decided:
         """The outcome of decide.decide for this table."""

@@ -61,6 +61,17 @@ def case_of(name: bytes, bits: int) -> bytes:
     )
 
 
+def long_name(size: int) -> str:
+    """A name of this many octets in wire form."""
+    labels = []
+    left = size - 1
+    while left:
+        taken = min(left, 64) - (left == 65)
+        labels.append("a" * (taken - 1))
+        left -= taken
+    return ".".join(labels)
+
+
 @dataclass(frozen=True)
 class Asked:
     """A query for a name of ZONE, and the facts about it."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.answers.decide import Answer, decide
+from dnsproxy.answers.decide import Answer, Forward, decide
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.answers.table import HostTable
 from tests.kit.messages import (
@@ -36,6 +36,7 @@ from tests.kit.strategies import (
     ZONE,
     Asked,
     case_of,
+    long_name,
     mutate,
     near_queries,
     table_queries,
@@ -59,11 +60,18 @@ def knowing(table: HostTable = TABLE) -> QuickAnswers:
 
 
 def ask(quick: QuickAnswers, message: bytes) -> bytes | None:
-    """The reply to one query; it must be that of decide."""
-    replies, undecided = quick.answer([message[2:]])
+    """The reply to one query; it must be that of decide, and so must what is forwarded."""
+    replies, unanswered = quick.answer([message[2:]])
     assert len(replies) == 1
-    assert undecided == ([0] if replies[0] is None else [])
+    assert [position for position, _, _ in unanswered] == ([0] if replies[0] is None else [])
     if replies[0] is None:
+        [(_, lowered, shape)] = unanswered
+        decided = decide(message, quick.table, stream=False)
+        assert lowered == message[2:].lower()
+        if shape is not None:
+            assert quick.forwards.decide(message, lowered, shape) == decided
+        if isinstance(decided, Forward):
+            quick.forwards.learn(decided)
         return None
     reply = message[:2] + replies[0]
     assert decide(message, quick.table, stream=False) == Answer(reply)
@@ -187,8 +195,8 @@ def test_a_batch_is_answered_in_order_with_the_positions_of_undecided_queries() 
     ours, other = query("app.example.org"), query("other.example.com")
     messages = [other, ours, b"", query("APP.example.org"), other, query("x.one.example.org"), other]
     for quick in (QuickAnswers(TABLE), KNOWING):
-        replies, undecided = quick.answer([message[2:] for message in messages])
-        assert undecided == [0, 2, 4, 6]
+        replies, unanswered = quick.answer([message[2:] for message in messages])
+        assert [position for position, _, _ in unanswered] == [0, 2, 4, 6]
         for message, reply in zip(messages, replies, strict=True):
             outcome = decide(message, TABLE, stream=False)
             assert reply == (outcome.message[2:] if isinstance(outcome, Answer) else None)
@@ -245,17 +253,6 @@ def test_a_name_below_a_wildcard_is_no_longer_than_a_name_can_be(size: int) -> N
     for _ in range(2):
         for length in range(1, 65):
             ask(quick, query(bytes([length]) + b"b" * length + wire_name(parent)))
-
-
-def long_name(size: int) -> str:
-    """A name of this many octets in wire form."""
-    labels = []
-    left = size - 1
-    while left:
-        taken = min(left, 64) - (left == 65)
-        labels.append("a" * (taken - 1))
-        left -= taken
-    return ".".join(labels)
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------

@@ -477,13 +477,17 @@ async def test_many_silent_queries_start_only_so_many_tcp_attempts() -> None:
 
 
 async def test_a_bug_met_by_one_reply_is_servfail_for_one_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with faulty_upstream() as server, running(server.endpoint) as world:
+    def large(asked: bytes) -> list[bytes]:
+        return [upstream.sized(asked, 1000)]
+
+    async with faulty_upstream(large) as server, running(server.endpoint) as world:
         with monkeypatch.context() as patched:
             patched.setattr(replies, "pass_on", fail)
-            assert upstream.rcode_of(await world.ask(query("datagram.example.net"))) == upstream.SERVFAIL
+            asked = query("datagram.example.net", additional=(opt_record(),))
+            assert upstream.rcode_of(await world.ask(asked)) == upstream.SERVFAIL
             assert upstream.rcode_of(await world.ask_stream(query("stream.example.net"))) == upstream.SERVFAIL
         assert world.server.counters.failures == 2
-        assert await world.ask(ASKED) == upstream.right(ASKED)
+        assert await world.ask(ASKED_EDNS) == upstream.sized(ASKED_EDNS, 1000)
         await assert_nothing_is_left(world)
 
 

@@ -375,6 +375,18 @@ async def test_a_failure_does_not_keep_a_health_probe_from_its_answer(clock: Moc
             assert trio.current_time() - began <= PROBE_GIVE_UP + 2 * TICK
 
 
+async def test_the_reply_to_a_health_probe_that_comes_after_its_end_is_a_stray(clock: MockClock) -> None:
+    ended = trio.Event()
+    script: Script = lambda asked: [Until(ended), upstream.right(asked)]  # noqa: E731
+    async with faulty_upstream(script, silence) as server, running(server.endpoint) as world:
+        assert upstream.rcode_of(await world.ask(query("", NS))) == upstream.SERVFAIL
+        assert world.waiting == 0
+        ended.set()
+        await wait_until(lambda: world.server.counters.forward_mismatches == 1)
+        server.datagrams = answer
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+
+
 # --- caps ------------------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.dns.wire import Rcode
-from dnsproxy.forward.replies import belongs, client_limit, is_bare_error, pass_on
+from dnsproxy.forward.replies import belongs, client_limit, is_bare_error, is_usual, pass_on
 from tests.kit.messages import (
     AAAA,
     MX,
@@ -232,12 +232,38 @@ def test_a_client_accepts_its_edns_size_and_at_least_512(size: int | None, limit
     assert client_limit(scanned(asked_with(*([] if size is None else [opt_record(size)])))) == limit
 
 
+# --- usual replies ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "usual"),
+    [
+        pytest.param(GOOD, True, id="answer"),
+        pytest.param(reply_to(ASKED, flags=0x8183, records=SOA_RECORD), True, id="NXDOMAIN"),
+        pytest.param(reply_to(ASKED, flags=0x8380), True, id="truncated"),
+        pytest.param(GOOD + bytes(512 - len(GOOD)), True, id="of 512 octets"),
+        pytest.param(GOOD + bytes(513 - len(GOOD)), False, id="of 513 octets"),
+        pytest.param(header(0x8180) + question("App.Example.ORG", MX), False, id="case restored"),
+        pytest.param(header(0x8182, (0, 0, 0, 0)), False, id="bare error"),
+        pytest.param(header(0x8180, (2, 0, 0, 0)) + QUESTION * 2, False, id="two questions"),
+        pytest.param(header(0x0180) + QUESTION, False, id="QR 0"),
+        pytest.param(header(0xA180) + QUESTION, False, id="opcode"),
+        pytest.param(b"", False, id="nothing"),
+    ],
+)
+def test_a_usual_reply_passes_unchanged_to_every_client(reply: bytes, usual: bool) -> None:
+    assert is_usual(reply, QUESTION) is usual
+
+
 # --- any octets ------------------------------------------------------------------------------------------------------
 
 
 def assert_passes(reply: bytes) -> None:
     """Holds for any octets from an upstream."""
     asked = scanned(ASKED)
+    if is_usual(reply, asked.question):
+        assert belongs(reply, asked.question)
+        assert pass_on(reply, asked, shields=False, limit=client_limit(asked)) == asked.message[:2] + reply[2:]
     if not belongs(reply, asked.question):
         return
     for shields in (False, True):
