@@ -59,6 +59,12 @@ class Transaction:
         """Whether there is anything to do."""
         return bool(self.whole or self.deletes or self.adds)
 
+    @property
+    def size(self) -> int:
+        """How many elements its script has."""
+        parts = (self.whole.elements,) if self.whole is not None else (self.deletes, self.adds)
+        return sum(len(elements) for part in parts for elements in part.values())
+
 
 def has_mappings(ruleset: Ruleset) -> bool:
     """Whether there is a mapping in it."""

@@ -279,6 +279,15 @@ def test_deletes_go_before_adds() -> None:
     )
 
 
+@settings(max_examples=100)
+@given(rulesets(), rulesets())
+def test_the_size_of_a_transaction_is_the_number_of_elements_in_its_script(before: Ruleset, then: Ruleset) -> None:
+    transaction = changes(before, then)
+    listed = [line for line in format_transaction(transaction).splitlines() if " element " in line]
+    assert transaction.size == sum(1 + line.count(", ") for line in listed)
+    assert changes(None, then).size == sum(map(len, then.elements.values()))
+
+
 @settings(max_examples=30)
 @given(rulesets())
 def test_nothing_but_plain_signs_is_written(ruleset: Ruleset) -> None:
