@@ -1,7 +1,8 @@
 """The log of rejections: each once, however often its source is read again.
 
-The law: a source of many invalid lines or objects costs a few log lines a minute. Of the new rejections of one source
-and namespace the first of a minute are logged, and the number of the others; /skipped and `dnsproxy explain` have those
+The law: what is rejected while the server runs is logged within seconds, whether a list or a single object has it. A
+source of many invalid lines or objects costs a few log lines a minute: of the new rejections of one source and
+namespace the first of a minute are logged, and the number of the others; /skipped and `dnsproxy explain` have those
 that are kept.
 """
 
@@ -14,12 +15,17 @@ from dataclasses import dataclass
 from typing import Final
 
 import structlog
+import trio
 
+from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Rejection
+from sidecar.loop.slices import in_slices
 
 MOST: Final = 20
 """Logged one by one, of one source and namespace in one minute."""
 MINUTE: Final = 60.0
+LOOK: Final = 5.0
+"""Seconds between two looks for rejections, which change with single objects too."""
 
 _Group = tuple[str, str]
 """A kind and a namespace."""
@@ -39,10 +45,15 @@ class _Minute:
 
 
 class RejectionLog:
-    """Remembers what was logged; `now` in seconds of one clock."""
+    """Remembers what was logged of a store; `now` in seconds of one clock."""
 
-    def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: ClaimStore, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
         self._now = now
+        self._version = -1
+        """That of the rejections that were written last."""
+        self._writing = trio.Lock()
+        self._woken = trio.Event()
         self._logged: set[Rejection] = set()
         self._minutes: dict[_Group, _Minute] = {}
 
@@ -50,6 +61,26 @@ class RejectionLog:
     def due(self) -> float:
         """When the next number may be logged, if nothing is rejected before."""
         return min((one.until for one in self._minutes.values() if one.untold), default=math.inf)
+
+    def wake(self) -> None:
+        """Look now: a list was read."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Log what is rejected until cancelled."""
+        while True:
+            with trio.move_on_after(LOOK):
+                await self._woken.wait()
+            self._woken = trio.Event()
+            await self.look()
+
+    async def look(self) -> None:
+        """Log what is new now."""
+        # A store may have 100,000 rejections; they are only read if they have changed.
+        async with self._writing:
+            if self._store.rejections_version != self._version or self.due <= self._now():
+                self._version = self._store.rejections_version
+                await in_slices(self.write(self._store.rejections()))
 
     def write(self, rejections: Iterable[Rejection]) -> Generator[None, None, None]:
         """Log those that are new among the current rejections; one step per rejection."""

@@ -47,7 +47,6 @@ from sidecar.admin.port import open_admin_port
 from sidecar.files.follow import Reloads
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.loop.free_memory import FreeMemory
-from sidecar.loop.slices import in_slices
 from sidecar.sockets.listeners import bound_endpoint
 from sidecar.values.endpoints import Endpoint
 
@@ -114,6 +113,7 @@ class Service:
             settle=self.answering.settle,
             on_swap=self._free_memory.note,
         )
+        self._rejection_log = RejectionLog(registry.store, now=trio.current_time)
         self._change_log = ChangeLog()
         changes = TableChanges(on_swap=self._change_log.note)
         self.keeper.observers.append(changes)
@@ -141,9 +141,7 @@ class Service:
             changes=changes,
             dnstap=self._dnstap,
         )
-        self._static = StaticHosts(settings, self.keeper, on_change=self._log_rejections)
-        self._rejections = RejectionLog(now=trio.current_time)
-        self._to_log = trio.Event()
+        self._static = StaticHosts(settings, self.keeper, on_change=self._rejection_log.look)
 
     async def run(self, cluster: Cluster | None, *, task_status: trio.TaskStatus[Bound]) -> None:
         """Open the sockets and serve until cancelled. Raises StartError."""
@@ -177,7 +175,7 @@ class Service:
                 nursery.start_soon(self._free_memory.run)
                 self._zones.start(nursery, cluster)
                 nursery.start_soon(self._change_log.run)
-                nursery.start_soon(self._log_when_synced)
+                nursery.start_soon(self._rejection_log.run)
                 nursery.start_soon(self._static.follow, self.reloads)
                 if cluster is not None and self.upstreams is not None:
                     self.upstreams.set_listening(listening)
@@ -212,7 +210,7 @@ class Service:
             followed,
             self.keeper,
             on_claims=self._note_claims,
-            on_synced=self._note_synced,
+            on_synced=self._rejection_log.wake,
             resolve=PublicRecords(self.server.ask_upstream, timeout=ownership.pace.timeout).resolve,
         )
 
@@ -262,19 +260,6 @@ class Service:
     def _note_claims(self, hostnames: frozenset[str]) -> None:
         if self.ownership is not None:
             self.ownership.note(hostnames)
-
-    def _note_synced(self) -> None:
-        self._to_log.set()
-
-    async def _log_when_synced(self) -> None:
-        while True:
-            with trio.move_on_at(self._rejections.due):
-                await self._to_log.wait()
-            self._to_log = trio.Event()
-            await self._log_rejections()
-
-    async def _log_rejections(self) -> None:
-        await in_slices(self._rejections.write(self.keeper.registry.store.rejections()))
 
     async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
         used = self.forwarding
