@@ -20,7 +20,7 @@ from dnsproxy.dns.wire import CLASS_IN, HEADER, Edns, Query, Type
 ID: Final = 2
 """Octets of a message before its body."""
 MOST: Final = 2000
-"""Shapes: half a megabyte."""
+"""Shapes: 1.3 MB with the longest names."""
 EVERY: Final = 8
 """Queries without a shape, of which one is learned from."""
 

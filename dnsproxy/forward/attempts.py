@@ -101,8 +101,9 @@ class Attempts:
 
     def _ask(self, flight: Flight, upstream: Upstream) -> None:
         if not upstream.stream_only:
-            upstream.ports.post(flight)
+            # Before the post: ask_first adds to an outbox that flush() must know.
             self._posted[upstream] = None
+            upstream.ports.post(flight)
         elif self.nursery is not None and not (upstream.pipeline.takes_one_query and flight.waits_for(upstream.health)):
             self.nursery.start_soon(self._ask_stream, flight, upstream)
 
