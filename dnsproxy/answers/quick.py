@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dnsproxy.answers.quick_forwards import QuickForwards, Shape
+from dnsproxy.answers.quick_forwards import LONGEST_PARENT, NAME_START, QuickForwards, Shape
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns import names, records
 
@@ -29,16 +29,14 @@ Recipe = tuple[slice, tuple[bytes, bytes]]
 
 _HEAD: Final = slice(0, 10)
 _ADDITIONAL: Final = 9  # the octet of ARCOUNT that is 0 or 1
-_NAME_START: Final = 10
-_TO_END: Final = slice(_NAME_START, None)
-_TO_OPT: Final = slice(_NAME_START, -11)
-_NAME_TO_END: Final = slice(_NAME_START, -4)
-_NAME_TO_OPT: Final = slice(_NAME_START, -15)
+_TO_END: Final = slice(NAME_START, None)
+_TO_OPT: Final = slice(NAME_START, -11)
+_NAME_TO_END: Final = slice(NAME_START, -4)
+_NAME_TO_OPT: Final = slice(NAME_START, -15)
 _OPT: Final = slice(-11, None)
 _NAME: Final = slice(None, -4)
 _TYPE_AND_CLASS: Final = slice(-4, None)
 _SHORTEST: Final = 15  # a header and the shortest question: the root
-_LONGEST_PARENT: Final = names.MAXIMUM_NAME - names.MAXIMUM_LABEL - 1
 _OPTS: Final = records.quick_opts()
 _SPARE: Final = 1000
 _MOST: Final = 1 << 17  # some 20 MB; a larger dict blocks all answers for many milliseconds when it grows
@@ -87,9 +85,9 @@ class QuickAnswers:
         """The recipe for a new query: from a query below the same wildcard, or learned."""
         if len(body) < _SHORTEST:
             return _UNKNOWN
-        label = lowered[_NAME_START]
+        label = lowered[NAME_START]
         if 0 < label <= names.MAXIMUM_LABEL:
-            key = lowered[_HEAD] + lowered[_NAME_START + 1 + label :]
+            key = lowered[_HEAD] + lowered[NAME_START + 1 + label :]
             below = self._below.get(key) or self._forwarded.get(key)
             if below is not None:
                 found, where = below
@@ -126,9 +124,9 @@ class QuickAnswers:
             return
         rest = 1 + name[0]
         parent = name[rest:]
-        if parent in self.table.wildcards and len(parent) <= _LONGEST_PARENT:
+        if parent in self.table.wildcards and len(parent) <= LONGEST_PARENT:
             where = None
             # If only the wildcard is below the parent, no exact name needs to be looked up.
             if self.table.above.get(parent) != 1 or self.table.never or self.table.closed:
                 where = _NAME_TO_OPT if recipe[0] is _TO_OPT else _NAME_TO_END
-            self._below[lowered[_HEAD] + lowered[_NAME_START + rest :]] = recipe, where
+            self._below[lowered[_HEAD] + lowered[NAME_START + rest :]] = recipe, where

@@ -24,8 +24,11 @@ MOST: Final = 2000
 EVERY: Final = 8
 """Queries without a shape, of which one is learned from."""
 
-_NAME_START: Final = HEADER - ID
-_LONGEST_PARENT: Final = names.MAXIMUM_NAME - names.MAXIMUM_LABEL - 1
+NAME_START: Final = HEADER - ID
+"""Where the name of the question starts in a body."""
+LONGEST_PARENT: Final = names.MAXIMUM_NAME - names.MAXIMUM_LABEL - 1
+"""Octets of a parent below which a label of any length makes a name."""
+
 # Decided by more than the name: a probe of this server is a TXT, and a transfer is refused.
 _NEVER: Final = frozenset({Type.TXT, Type.AXFR, Type.IXFR})
 _PLAIN_OPT: Final = 11  # octets of an OPT without options
@@ -80,17 +83,17 @@ class QuickForwards:
             return
         if len(self.below) >= MOST:
             self.below.clear()
-        name = slice(_NAME_START, -4 - behind)
+        name = slice(NAME_START, -4 - behind)
         lowered = body.lower()
         shape = Shape(name, query.type, query.klass, behind, query.edns)
         where = name if query.name[rest:] in self._table.above else None
-        self.below[lowered[:_NAME_START] + lowered[_NAME_START + rest :]] = (shape, None), where
+        self.below[lowered[:NAME_START] + lowered[NAME_START + rest :]] = (shape, None), where
 
     def _is_shared(self, query: Query, body: bytes, rest: int, behind: int) -> bool:
         table, name = self._table, query.name
-        edges = body[:_NAME_START] + body[_NAME_START + len(name) :]
+        edges = body[:NAME_START] + body[NAME_START + len(name) :]
         return (
-            1 < rest < len(name) <= rest + _LONGEST_PARENT
+            1 < rest < len(name) <= rest + LONGEST_PARENT
             and behind in (0, _PLAIN_OPT)
             and query.klass == CLASS_IN
             and query.type not in _NEVER

@@ -68,7 +68,7 @@ class Completion:
         self._pass(flight, flight.recipient[2] + reply[2:], reply, source, datagram=True)
 
     def _pass(self, flight: Flight, passed: bytes, reply: bytes, source: Endpoint, *, datagram: bool) -> None:
-        self._counters.upstream_by_rcode[rcode_of(passed)] += 1 if flight.others is None else flight.waiters
+        self._counters.upstream_by_rcode[rcode_of(passed)] += flight.waiters
         if self._tap.listening:
             now = self.now or trio.current_time()
             exchange = exchange_of(flight, reply, source, datagram=datagram, now=now)

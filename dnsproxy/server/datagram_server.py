@@ -119,9 +119,6 @@ class DatagramServer:
     def _respond(self, message: bytes, position: int, *, stale: bool) -> bytes | None:
         responder, port = self._responder, self._port
         outcome = responder.decide(message, stream=False)
-        if isinstance(outcome, Forward) and not stale and responder.zones is None:
-            responder.forwards.note(outcome)
-            return self._forwarder.start(outcome, port, port.sender(position))
         query = responder.concerns_zones(message, outcome)
         if query is not None and responder.zones is not None:
             sender = port.sender(position)
@@ -133,6 +130,8 @@ class DatagramServer:
                 self._counters.forward_stale += 1
                 self._show_dropped(message, position)
                 return None
+            if responder.zones is None:
+                responder.forwards.note(outcome)
             return self._forwarder.start(outcome, port, port.sender(position))
         if isinstance(outcome, Refuse):
             outcome = responder.answer_other_opcode(message, outcome)

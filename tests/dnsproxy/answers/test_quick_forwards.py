@@ -177,7 +177,7 @@ def test_siblings_of_a_forwarded_query_have_its_shape(message: bytes) -> None:
         pytest.param(query("app.example.org", MX), id="another type of a name of the table"),
         pytest.param(query("x.one.example.org", MX), id="another type below a wildcard"),
         pytest.param(query("never.one.example.org"), id="a name that no wildcard covers"),
-        pytest.param(query("closed.shut.example.org"), id="a zone that no wildcard reaches into"),
+        pytest.param(query("closed.shut.example.org"), id="a zone closed to the wildcards above it"),
     ],
 )
 def test_other_queries_have_none(message: bytes) -> None:

@@ -159,7 +159,7 @@ class Books:
                 # In lower case: a server may restore the case of the question.
                 key = index, sender, message[:2] + _question(message)
                 assert message[2] & 0x80
-                assert self.owed[key] > 0, "nobody waits for this reply"
+                assert self.owed[key] > 0, "a reply without a waiting client"
                 self.owed[key] -= 1
             port.posted.clear()
 
