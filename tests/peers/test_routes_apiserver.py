@@ -72,8 +72,8 @@ def test_a_service_that_is_created_is_relayed_with_the_port_that_its_clients_dia
     # A checksum is for those routes that have version 2.
     flags = ("--workers", workers, "--crc32c")
     with pods(tmp_path, count=1) as (nginx,), relay(spaces, tmp_path, *flags) as running:
-        running.until(lambda: running.readiness()[0] == 200, "ready without a route")
-        assert running.readiness()[1] == ["ready, no routes", "route Services: watching"]
+        watching = (200, ["ready, no routes", "route Services: watching"])
+        running.until(lambda: running.readiness() == watching, "ready without a route")
         assert running.metrics()['proxy_routes{source="service"}'] == 0
         spaces.create_route("web", (443, HTTPS), proxy_protocol=header)
         running.until_open(HTTPS)

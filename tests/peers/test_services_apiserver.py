@@ -181,11 +181,12 @@ async def test_before_the_api_server_has_answered_readiness_says_so(cluster: Clu
     backend = Backend(cluster.target(), listeners=())
     async with trio.open_nursery() as nursery:
         await nursery.start(follow_services, [backend], settings)
-        await until(lambda: "retrying" in backend.pending().detail)
+        retrying = f"Service {cluster.namespace}/ingress: retrying"
+        await until(lambda: retrying in backend.pending().detail)
         reason = (await check_routes([RouteProbe(Endpoint("::", 443), backend, b"")], (Quorum.ANY,))).reason
         nursery.cancel_scope.cancel()
     assert reason.startswith(f"backend unreachable (not-synced): {cluster.target()}: ")
-    assert f"Service {cluster.namespace}/ingress: retrying" in reason
+    assert retrying in reason
 
 
 async def test_an_undescribed_cluster_is_a_start_error(cluster: Cluster, tmp_path: Path) -> None:

@@ -209,9 +209,11 @@ async def test_an_api_server_that_was_gone_gets_the_event_afterwards(clock: Mock
             async with agent(server.kubeconfig) as (writer, client):
                 writer.note(None, plan)
                 await until(lambda: client.answered >= 2)
+                assert [one["event"] for one in logs] == ["cannot make an Event"]
                 await in_thread(server.start)
                 await until(lambda: "it is a node's own" in str(events_of(server, "default")))
-    assert [one["event"] for one in logs] == ["cannot make an Event"]
+    # While it starts, it may also answer too late: another kind of error.
+    assert {one["event"] for one in logs} == {"cannot make an Event"}
 
 
 @pytest.mark.peer("nft", "ip", "nsenter", "unshare")
