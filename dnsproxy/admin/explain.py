@@ -221,7 +221,7 @@ def _bar_of(hostname: str, wildcard: str, closed: Sequence[str]) -> str:
 
 
 def _excluded(claim: Claim, reason: str) -> ExcludedClaim:
-    return ExcludedClaim(claim.hostname, claim.reach, claim.origin, claim.ingress_class, reason)
+    return ExcludedClaim(claim.hostname, claim.reach, claim.origin, claim.terms.ingress_class, reason)
 
 
 def _reasons(registry: Registry, hostname: str, left_out: Sequence[ExcludedClaim]) -> Iterator[str]:
@@ -233,13 +233,14 @@ def _reasons(registry: Registry, hostname: str, left_out: Sequence[ExcludedClaim
 
 
 def _target_of(claim: Claim, targets: Targets) -> str:
-    if claim.addresses:
+    terms = claim.terms
+    if terms.addresses:
         return "its own addresses"
     target = ",".join(targets.target_of(claim))
-    if claim.target is not None:
+    if terms.target is not None:
         return f"{target}, which the object chose"
-    if claim.ingress_class is not None and claim.ingress_class in targets.by_class:
-        return f"--target-for {claim.ingress_class}={target}"
+    if terms.ingress_class is not None and terms.ingress_class in targets.by_class:
+        return f"--target-for {terms.ingress_class}={target}"
     return f"--target {target}"
 
 

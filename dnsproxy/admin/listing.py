@@ -56,7 +56,7 @@ _DECODER: Final = msgspec.json.Decoder(Listing)
 
 def row_of(claim: Claim, verdict: Verdict) -> Row:
     """The row of the winning claim."""
-    return Row(claim.hostname, claim.reach, verdict.addresses, claim.origin, claim.ingress_class, verdict.doubt)
+    return Row(claim.hostname, claim.reach, verdict.addresses, claim.origin, claim.terms.ingress_class, verdict.doubt)
 
 
 def format_listing(registry: Registry, *, ttl: int, notes: Sequence[str]) -> Iterator[bytes]:

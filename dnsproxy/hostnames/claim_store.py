@@ -180,14 +180,15 @@ class ClaimStore:
         return self._rejected
 
     def _count_balancer(self, claim: Claim, step: int) -> None:
-        if not claim.status or claim.target == OWN or claim.origin.kind in _CLASSED_BY_STATUS:
+        status, name = claim.terms.status, claim.terms.ingress_class
+        if not status or claim.terms.target == OWN or claim.origin.kind in _CLASSED_BY_STATUS:
             return
-        uses = self._balancers.setdefault(claim.ingress_class, {})
-        uses[claim.status] = uses.get(claim.status, 0) + step
-        if not uses[claim.status]:
-            del uses[claim.status]
+        uses = self._balancers.setdefault(name, {})
+        uses[status] = uses.get(status, 0) + step
+        if not uses[status]:
+            del uses[status]
             if not uses:
-                del self._balancers[claim.ingress_class]
+                del self._balancers[name]
 
     def _drop(self, claim: Claim) -> None:
         left = list(self._by_hostname.get(claim.hostname))

@@ -138,7 +138,7 @@ class ClaimedSubjects:
             added.add(hostname)
             tally.add(hostname)
         for claim in claims:
-            tally.see(claim.status)
+            tally.see(claim.terms.status)
 
 
 def _tally(tallies: dict[str, _Tally], subject: str) -> _Tally:
@@ -151,7 +151,7 @@ def _tally(tallies: dict[str, _Tally], subject: str) -> _Tally:
 def _count(tally: _Tally, hostname: str, claims: Iterable[Claim]) -> None:
     tally.add(hostname)
     for claim in claims:
-        tally.see(claim.status)
+        tally.see(claim.terms.status)
 
 
 def _keep(kept: list[Item], item: Item, *, most: int) -> None:

@@ -6,7 +6,11 @@ The law: a claim is a value about one object and one hostname; it knows neither 
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any, Final
+
 import msgspec
+from msgspec.structs import replace
 
 from dnsproxy.dns.names import Reach
 
@@ -27,13 +31,9 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
         return f"{self.kind} {place}"
 
 
-class Claim(msgspec.Struct, frozen=True, gc=False):
-    """One object's request that one hostname be answered."""
+class Terms(msgspec.Struct, frozen=True, gc=False):
+    """How a claim is answered and ranked: all but its hostname and its object."""
 
-    hostname: str
-    """In the normal form of names.parse_hostname, `*.` in front of a wildcard."""
-    reach: Reach
-    origin: Origin
     addresses: tuple[str, ...] = ()
     """Fixed addresses (static names); empty if the target decides."""
     ingress_class: str | None = None
@@ -63,6 +63,41 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     declared: tuple[str, ...] = ()
     """The addresses and hostnames to which the public record points, as the object's writer says (external-dns):
     they explain a record that points elsewhere, and prove nothing."""
+
+
+PLAIN: Final = Terms()
+"""All fields as they are by default."""
+_FEW: Final = 16
+"""Addresses and hostnames of terms that are shared, so that the shared ones never take more than some megabytes."""
+_SHORT: Final = 512
+"""Octets of their target."""
+
+
+def share_terms(terms: Terms) -> Terms:
+    """One value for equal terms: nearly all objects of a class have equal ones, and 100,000 would take 12 MB."""
+    points = len(terms.addresses) + len(terms.status) + len(terms.declared)
+    return terms if points > _FEW or len(terms.target or "") > _SHORT else _share(terms)
+
+
+@lru_cache(maxsize=1024)
+def _share(terms: Terms) -> Terms:
+    return terms
+
+
+class Claim(msgspec.Struct, frozen=True, gc=False):
+    """One object's request that one hostname be answered."""
+
+    hostname: str
+    """In the normal form of names.parse_hostname, `*.` in front of a wildcard."""
+    reach: Reach
+    origin: Origin
+    terms: Terms = PLAIN
+    """Of share_terms."""
+
+
+def with_terms(claim: Claim, **changes: Any) -> Claim:
+    """The claim with other terms; `changes` are fields of Terms."""
+    return Claim(claim.hostname, claim.reach, claim.origin, share_terms(replace(claim.terms, **changes)))
 
 
 class Rejection(msgspec.Struct, frozen=True, gc=False):

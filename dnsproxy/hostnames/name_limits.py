@@ -36,13 +36,14 @@ def too_many(most: int) -> str:
 
 def weight_of(claim: Claim) -> int:
     """As how many names a claim counts."""
+    terms = claim.terms
     chosen = (
         claim.hostname,
         claim.origin.name,
-        claim.target or "",
-        claim.ingress_class or "",
-        *claim.status,
-        *claim.declared,
+        terms.target or "",
+        terms.ingress_class or "",
+        *terms.status,
+        *terms.declared,
     )
     return 1 + sum(map(len, chosen)) // _OCTETS
 

@@ -113,7 +113,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
 def standing_of(claim: Claim, *, answers: Collection[str], finding: Finding) -> Standing:
     """What a finding shows about a claim that would be answered with `answers`."""
-    if claim.addresses:
+    if claim.terms.addresses:
         return Standing.UNKNOWN  # a static name: the operator set it
     if finding.zone:
         return Standing.OWNED if claim.origin.namespace in finding.led else Standing.FOREIGN
@@ -121,7 +121,7 @@ def standing_of(claim: Claim, *, answers: Collection[str], finding: Finding) -> 
     # An answer within the public record is harmless; one additional address might not be.
     if answers and public.issuperset(answers):
         return Standing.OWNED
-    points = dict.fromkeys((*claim.status, *finding.balancers.get(claim.ingress_class, ())))
+    points = dict.fromkeys((*claim.terms.status, *finding.balancers.get(claim.terms.ingress_class, ())))
     if not points.keys().isdisjoint(finding.aliases):
         return Standing.OWNED
     ours: set[str] = set()
@@ -140,7 +140,7 @@ def standing_of(claim: Claim, *, answers: Collection[str], finding: Finding) -> 
 
 def _is_declared(claim: Claim, finding: Finding) -> bool:
     """Whether the object's writer asked for this record, which proves nothing: a stranger can quote any record."""
-    declared = frozenset(claim.declared)
+    declared = frozenset(claim.terms.declared)
     return not declared.isdisjoint(finding.aliases) or (bool(finding.public) and declared.issuperset(finding.public))
 
 

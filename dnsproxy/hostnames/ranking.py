@@ -23,12 +23,12 @@ Rank = tuple[
 
 def age_of(claim: Claim) -> str:
     """Since when a claim counts, as RFC 3339 in UTC, so that it sorts as text; empty without an age."""
-    return claim.since or claim.origin.created
+    return claim.terms.since or claim.origin.created
 
 
 def rank(claim: Claim, holder: Origin | None = None) -> Rank:
     """The sort key: the claim with the lowest rank wins. `holder` has the name (holds.py)."""
-    origin = claim.origin
+    origin, terms = claim.origin, claim.terms
     own = age = age_of(claim)
     if holder is not None and holder.namespace == origin.namespace:
         age = min(age, holder.created)
@@ -36,13 +36,13 @@ def rank(claim: Claim, holder: Origin | None = None) -> Rank:
     place = (origin.kind, origin.namespace, origin.name)
     # The rest only orders the claims of one object, so that no two rank alike.
     rest = (
-        claim.addresses,
-        claim.ingress_class or "",
-        claim.target or "",
-        claim.status,
-        claim.annotated,
-        claim.declared,
+        terms.addresses,
+        terms.ingress_class or "",
+        terms.target or "",
+        terms.status,
+        terms.annotated,
+        terms.declared,
     )
     # The own age, because the winner becomes the holder: with the holder's age alone, the next verdict could be another
     # one. Two routes at one listener are of one age: then that of the object counts.
-    return (not claim.addresses, age, own, not claim.routed, origin.created, *place), rest
+    return (not terms.addresses, age, own, not terms.routed, origin.created, *place), rest

@@ -229,7 +229,7 @@ class Registry:
         """The verdict, and what it changes in who has the name."""
         verdict = self.verdict(hostname, reach)
         winner = verdict.winner
-        if winner is not None and winner.addresses:
+        if winner is not None and winner.terms.addresses:
             return verdict  # the operator's own name; its holder among the objects stays the same
         origin = winner.origin if winner is not None else None
         claimed = winner is not None or self._is_claimed_by_holder(hostname, reach)

@@ -55,7 +55,7 @@ class Rights:
 
     def denial(self, claim: Claim, *, targets: Targets) -> str | None:
         """Why a claim lacks a right; None if it does not."""
-        if claim.addresses:
+        if claim.terms.addresses:
             return None
         return self._unserved(claim) or self._hostname_denial(claim) or self._target_denial(claim, targets)
 
@@ -64,10 +64,10 @@ class Rights:
 
         A status is a controller's word. A controller may serve Ingresses without a class, and writes that nowhere.
         """
-        if not claim.accepted:
+        if not claim.terms.accepted:
             return "no controller has accepted its Gateway"
-        name = claim.ingress_class
-        if claim.origin.kind != "Ingress" or claim.status or name is None or name in self.named_classes:
+        name = claim.terms.ingress_class
+        if claim.origin.kind != "Ingress" or claim.terms.status or name is None or name in self.named_classes:
             return None
         if self.classes is None:
             return "the IngressClasses were not read yet"
@@ -76,26 +76,27 @@ class Rights:
         return f"nobody serves it: there is no IngressClass {quoted(name)}, and it has no load balancer status"
 
     def _hostname_denial(self, claim: Claim) -> str | None:
-        return self._missing(claim.origin.namespace, "a hostname by annotation or alias") if claim.annotated else None
+        if not claim.terms.annotated:
+            return None
+        return self._missing(claim.origin.namespace, "a hostname by annotation or alias")
 
     def _target_denial(self, claim: Claim, targets: Targets) -> str | None:
-        if claim.target is None:
+        target = claim.terms.target
+        if target is None:
             return None
         owner = _owner(claim)
         missing = self._missing(owner, "a target of its own")
         if missing is not None:
             return missing
-        if claim.target.startswith("service:"):
-            if claim.target in targets.named() or claim.target in self.services:
+        if target.startswith("service:"):
+            if target in targets.named() or target in self.services:
                 return None
-            if not claim.target.startswith(f"service:{owner}/"):
-                return (
-                    f"its target {claim.target} is not in namespace {owner} (switchback.dev/target, --target-service)"
-                )
+            if not target.startswith(f"service:{owner}/"):
+                return f"its target {target} is not in namespace {owner} (switchback.dev/target, --target-service)"
             return _never(targets.addresses_for(claim))
-        if claim.target in ("status", OWN):
-            return _never(filter(is_address, claim.status))
-        return self._outside(claim.target.split(","), targets)
+        if target in ("status", OWN):
+            return _never(filter(is_address, claim.terms.status))
+        return self._outside(target.split(","), targets)
 
     def _outside(self, addresses: Iterable[str], targets: Targets) -> str | None:
         """Why one of these addresses is no target; None if all of them may be."""
@@ -126,7 +127,7 @@ def parse_network(text: str) -> Network:
 
 def _owner(claim: Claim) -> str:
     """The namespace of the object whose annotation chose the target."""
-    return claim.target_from or claim.origin.namespace
+    return claim.terms.target_from or claim.origin.namespace
 
 
 def _never(addresses: Iterable[str]) -> str | None:

@@ -41,7 +41,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
         """Whether it is the answer of this judged row."""
         if owner is None or self.addresses != host.addresses:
             return False
-        return self.origin == owner.origin and self.class_name == owner.ingress_class
+        return self.origin == owner.origin and self.class_name == owner.terms.ingress_class
 
 
 class TableChange(msgspec.Struct, frozen=True, gc=False):
@@ -74,7 +74,7 @@ def answer_of(host: Host, verdict: Verdict) -> Answer | None:
     """The answer of a judged row; None if the row leaves the table."""
     if not host.addresses or verdict.owner is None:
         return None
-    return Answer(verdict.owner.origin, host.addresses, verdict.owner.ingress_class)
+    return Answer(verdict.owner.origin, host.addresses, verdict.owner.terms.ingress_class)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,18 +62,18 @@ class Targets:
 
     def addresses_for(self, claim: Claim) -> tuple[str, ...]:
         """The addresses that a claim is answered with; empty if there are none."""
-        if claim.addresses:
-            return claim.addresses
+        if claim.terms.addresses:
+            return claim.terms.addresses
         target = self.target_of(claim)
         if target in (("status",), (OWN,)):
-            return tuple(filter(is_address, claim.status))
+            return tuple(filter(is_address, claim.terms.status))
         if target and target[0].startswith(SERVICE):
             return self.services.get(target[0].removeprefix(SERVICE), ())
         return () if target == (AUTO,) else target
 
     def service_of(self, claim: Claim) -> str:
         """The Service that a claim is answered with, `NAMESPACE/NAME`; empty if its target is none."""
-        target = () if claim.addresses else self.target_of(claim)
+        target = () if claim.terms.addresses else self.target_of(claim)
         return target[0].removeprefix(SERVICE) if target and target[0].startswith(SERVICE) else ""
 
     def is_unready(self, claim: Claim) -> bool:
@@ -82,12 +82,12 @@ class Targets:
 
     def unsteered(self, claim: Claim) -> str | None:
         """Why no Service answers for a claim whose target is `auto`; None if one does, or if it has another target."""
-        if claim.addresses or self.target_of(claim) != (AUTO,):
+        if claim.terms.addresses or self.target_of(claim) != (AUTO,):
             return None
         subject = _subject_of(claim)
         if is_subject(subject):
             return f"its target is {AUTO}, and no Service is for {subject} ({FOR})"
-        about = claim.ingress_class or claim.gateway
+        about = claim.terms.ingress_class or claim.terms.gateway
         if about:
             return f"its target is {AUTO}, and no Service can be for {quoted(about)}: use --target-for or --target"
         return f"its target is {AUTO}, and it has neither an ingress class nor a Gateway"
@@ -101,8 +101,9 @@ class Targets:
 
         `auto` becomes the Service that answers for the claim, if there is one.
         """
-        if claim.target is not None:
-            return tuple(claim.target.split(","))
+        chosen = claim.terms.target
+        if chosen is not None:
+            return tuple(chosen.split(","))
         target = self._given(claim)
         if target == (AUTO,):
             service = self.steered.get(_subject_of(claim))
@@ -111,20 +112,21 @@ class Targets:
 
     def subject_of(self, claim: Claim) -> str:
         """The class or Gateway that decides with `auto` how a claim is answered, steered or not; empty if none does."""
-        if claim.addresses or claim.target is not None or self._given(claim) != (AUTO,):
+        terms = claim.terms
+        if terms.addresses or terms.target is not None or self._given(claim) != (AUTO,):
             return ""
         subject = _subject_of(claim)
         return subject if is_subject(subject) else ""
 
     def _given(self, claim: Claim) -> tuple[str, ...]:
         """The target of the claim's class, or the default."""
-        if claim.ingress_class is not None and claim.ingress_class in self.by_class:
-            return self.by_class[claim.ingress_class]
-        return self.default
+        name = claim.terms.ingress_class
+        return self.default if name is None else self.by_class.get(name, self.default)
 
 
 def _subject_of(claim: Claim) -> str:
     """No subject, as is_subject() has it, for an Istio Gateway, and for the annotated class of an Ingress: any text."""
-    if claim.gateway:
-        return gateway_subject(*claim.gateway.split("/"))
-    return ingress_class_subject(claim.ingress_class) if claim.ingress_class else ""
+    terms = claim.terms
+    if terms.gateway:
+        return gateway_subject(*terms.gateway.split("/"))
+    return ingress_class_subject(terms.ingress_class) if terms.ingress_class else ""

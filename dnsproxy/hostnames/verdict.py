@@ -124,7 +124,7 @@ def judge(
 
 def _owner_of(able: Iterable[_Trial], first: _Trial | None, tenure: Tenure | None) -> _Trial | None:
     """The claim that has the name; `first` would have it by its rank."""
-    if first is None or tenure is None or tenure.ended or first.claim.addresses:
+    if first is None or tenure is None or tenure.ended or first.claim.terms.addresses:
         return first
     namespace = tenure.holder.namespace
     if first.namespace == namespace:
@@ -153,7 +153,7 @@ def _contenders(trials: Iterable[_Trial], *, targets: Targets, tenure: Tenure | 
             continue
         if not taken or (one.namespace == namespace and not taken_within):
             yield one.claim
-        if one.claim.addresses:
+        if one.claim.terms.addresses:
             return  # the operator's own name
         if one.addresses:
             namespace = one.namespace if namespace is None else namespace
@@ -167,9 +167,10 @@ def _is_route_of(claim: Claim, listener: Claim) -> bool:
     It must be bound to the listener's very Gateway: kinds and classes of other APIs may be spelled alike. The
     listener admits no hostname by annotation or alias.
     """
-    is_bound = claim.gateway != "" and claim.gateway == listener.gateway
-    is_route = claim.routed and is_bound and not claim.annotated
-    return is_route and not listener.routed and age_of(claim) <= age_of(listener)
+    its, theirs = claim.terms, listener.terms
+    is_bound = its.gateway != "" and its.gateway == theirs.gateway
+    is_route = its.routed and is_bound and not its.annotated
+    return is_route and not theirs.routed and age_of(claim) <= age_of(listener)
 
 
 def _excluded(
@@ -202,12 +203,12 @@ def _format_time(seconds: float) -> str:
 def _denial(claim: Claim, guards: Guards) -> str | None:
     """Why a guard denies a claim; None if none does."""
     refused = refusal(claim.hostname, guards)
-    return overreach(claim.hostname, guards) if refused is None and not claim.addresses else refused
+    return overreach(claim.hostname, guards) if refused is None and not claim.terms.addresses else refused
 
 
 def _doubt(claim: Claim, answers: tuple[str, ...], finding: Finding | None, *, enforce: bool, looked: bool) -> str:
     """Why a claim is unverified; empty if it is not. Enforced, a claim needs a proof; else a doubt needs one."""
-    if claim.addresses:
+    if claim.terms.addresses:
         return ""
     if enforce and not looked:
         return "its public record was not looked up yet"

@@ -23,7 +23,7 @@ def is_barred(hostname: str, tenure: Tenure | None, winner_of: Winner) -> bool:
     if tenure is None or tenure.until is None or tenure.ended:
         return False
     first = next(covering(hostname, winner_of), None)
-    return first is None or not (first.addresses or first.origin.namespace == tenure.holder.namespace)
+    return first is None or not (first.terms.addresses or first.origin.namespace == tenure.holder.namespace)
 
 
 def names_below(wildcards: Set[str], names: Iterable[str]) -> list[str]:

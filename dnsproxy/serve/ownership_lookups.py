@@ -85,8 +85,10 @@ class OwnershipLookups:
         """Everything that the claims to a hostname are judged by."""
         claims = objects_of(self._registry, hostname)
         store = self._registry.store
-        balancers = {claim.ingress_class: store.balancers(claim.ingress_class) for claim in claims}
-        points = dict.fromkeys(point for claim in claims for point in (*claim.status, *balancers[claim.ingress_class]))
+        balancers = {claim.terms.ingress_class: store.balancers(claim.terms.ingress_class) for claim in claims}
+        points = dict.fromkeys(
+            point for claim in claims for point in (*claim.terms.status, *balancers[claim.terms.ingress_class])
+        )
         resolved = {}
         for point in [point for point in points if not is_address(point)][:_BALANCERS]:
             balancer = await self._records.resolve(point)
@@ -143,12 +145,12 @@ class OwnershipLookups:
 
 def objects_of(registry: Registry, hostname: str) -> list[Claim]:
     """The claims of the cluster's objects; static names are never unverified."""
-    return [claim for claim in registry.store.claims_for(hostname) if not claim.addresses]
+    return [claim for claim in registry.store.claims_for(hostname) if not claim.terms.addresses]
 
 
 def points_of(registry: Registry, claim: Claim) -> tuple[str, ...]:
     """The load balancers that a public record is compared with."""
-    return claim.status or registry.store.balancers(claim.ingress_class)
+    return claim.terms.status or registry.store.balancers(claim.terms.ingress_class)
 
 
 def _domain_of(hostname: str) -> str:

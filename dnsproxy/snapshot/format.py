@@ -18,7 +18,7 @@ import msgspec
 
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.claims import Claim, with_terms
 from dnsproxy.hostnames.holds import Held, Holds
 
 VERSION: Final = 1
@@ -171,7 +171,7 @@ def parse_snapshot(octets: bytes, *, settings: Settings) -> Snapshot:
         raise SnapshotRefused(_difference(head.settings, settings))
     objects = _decode(_OBJECT_DECODER.decode_lines, memoryview(body)[len(first_line) :])
     held = tuple(one.held for one in objects if one.held is not None)
-    claimed = tuple(_join(one for one in objects if one.held is None))
+    claimed = tuple(_join(_with_shared_terms(one) for one in objects if one.held is None))
     return Snapshot(head.taken, claimed, head.services, head.upstreams, held, head.rights)
 
 
@@ -217,6 +217,10 @@ def _encode_lines(lines: list[ObjectClaims]) -> bytes:
 
 def _format_trailer(digest: str) -> bytes:
     return f"sha256 {digest}\n".encode()
+
+
+def _with_shared_terms(one: ObjectClaims) -> ObjectClaims:
+    return ObjectClaims(one.source, one.key, tuple(map(with_terms, one.claims)))
 
 
 def _join(objects: Iterable[ObjectClaims]) -> Iterator[ObjectClaims]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from msgspec.structs import replace
 
-from dnsproxy.hostnames.claims import Claim, Rejection
+from dnsproxy.hostnames.claims import Claim, Rejection, with_terms
 
 
 class Classless(msgspec.Struct, frozen=True, gc=False):
@@ -22,5 +21,5 @@ class Classless(msgspec.Struct, frozen=True, gc=False):
 
     def with_class(self, name: str | None) -> tuple[Sequence[Claim], Sequence[Rejection]]:
         """The same with a class; None: there is none."""
-        claims = [replace(claim, ingress_class=name) for claim in self.claims] if name else self.claims
+        claims = [with_terms(claim, ingress_class=name) for claim in self.claims] if name else self.claims
         return claims, self.rejections

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from dnsproxy.dns.names import parse_hostnames
-from dnsproxy.hostnames.claims import Claim, Rejection
+from dnsproxy.hostnames.claims import Claim, Rejection, Terms, share_terms
 from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.hostnames.wildcards import reach_in_ingress
 from dnsproxy.sources.annotations import (
@@ -100,10 +100,9 @@ def claims_of(ingress: Ingress, *, tls_only: bool, most: int | None = None) -> t
             hostname,
             reach_in_ingress(hostname),
             origin,
-            ingress_class=ingress_class,
-            target=annotations.target,
-            status=status,
-            annotated=annotated,
+            share_terms(
+                Terms(ingress_class=ingress_class, target=annotations.target, status=status, annotated=annotated)
+            ),
         )
         for hostname, annotated in hostnames.items()
     ], rejections

@@ -37,8 +37,8 @@ class ServiceShares:
         """Set the claims to a hostname; returns the Services to follow from now on, and those to leave."""
         targets: dict[str, list[str]] = {}
         for claim in claims:
-            if claim.target:
-                targets.setdefault(claim.origin.namespace, []).append(claim.target)
+            if claim.terms.target:
+                targets.setdefault(claim.origin.namespace, []).append(claim.terms.target)
         before = self._namespaces.pop(hostname, frozenset())
         if targets:
             self._namespaces[hostname] = frozenset(targets)

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from dnsproxy.hostnames.claim_sink import ClaimSink
-from dnsproxy.hostnames.claims import Claim, Rejection
+from dnsproxy.hostnames.claims import Claim, Rejection, Terms, share_terms
 from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.sources.annotations import AnnotatedMetadata, origin_of, read_annotations, rejections_of
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
@@ -44,7 +44,12 @@ def claims_of(service: AnnotatedService) -> tuple[list[Claim], list[Rejection]]:
         return [], rejections + rejections_of(origin, annotations, annotations.hostnames)
     status = points_of(service.status)
     return [
-        Claim(name, reach_in_dns(name), origin, target=annotations.target, status=status, annotated=True)
+        Claim(
+            name,
+            reach_in_dns(name),
+            origin,
+            share_terms(Terms(target=annotations.target, status=status, annotated=True)),
+        )
         for name in annotations.hostnames
     ], rejections
 

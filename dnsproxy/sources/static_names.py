@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from dnsproxy.dns.addresses import parse_address, parse_addresses
 from dnsproxy.dns.names import BadName, parse_hostname
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms, share_terms
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.sources.hosts_lines import LONGEST, is_text
@@ -42,7 +42,7 @@ def join_flags(claims: Iterable[Claim]) -> tuple[Claim, ...]:
         if known is None:
             joined[claim.hostname] = claim
         elif known != claim:
-            addresses = tuple(dict.fromkeys((*known.addresses, *claim.addresses)))
+            addresses = tuple(dict.fromkeys((*known.terms.addresses, *claim.terms.addresses)))
             origin = Origin(known.origin.kind, f"{known.origin.name} {claim.origin.name}")
             joined[claim.hostname] = static_claim(claim.hostname, addresses, origin)
     return tuple(joined.values())
@@ -104,8 +104,8 @@ def _add(claims: dict[str, Claim], hostname: str, address: str, origin: Origin) 
     known = claims.get(hostname)
     if known is None:
         claims[hostname] = static_claim(hostname, (address,), origin)
-    elif address not in known.addresses:
-        claims[hostname] = static_claim(hostname, (*known.addresses, address), known.origin)
+    elif address not in known.terms.addresses:
+        claims[hostname] = static_claim(hostname, (*known.terms.addresses, address), known.origin)
 
 
 def _parse_line(fields: list[str], origin: Origin, rejections: _Rejections) -> Iterator[tuple[str, str]]:
@@ -141,7 +141,7 @@ def _is_own_name(name: str) -> bool:
 
 def static_claim(hostname: str, addresses: tuple[str, ...], origin: Origin) -> Claim:
     """A claim with fixed addresses."""
-    return Claim(hostname, reach_in_dns(hostname), origin, addresses)
+    return Claim(hostname, reach_in_dns(hostname), origin, share_terms(Terms(addresses)))
 
 
 SOURCE: Final = "hosts file"

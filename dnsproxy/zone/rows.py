@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 from dnsproxy.answers.table import Host
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms, share_terms
 from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.verdict import Excluded, Verdict
 from sidecar.values.endpoints import is_address
@@ -29,7 +29,7 @@ _is_address: Final = lru_cache(maxsize=1024)(is_address)
 
 
 class _Claim(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A claim without its hostname and reach; the other fields are those of Claim, in their order."""
+    """A claim without its hostname and reach; the fields after its origin are those of its terms, in their order."""
 
     origin: tuple[str, ...]
     addresses: tuple[str, ...] = ()
@@ -160,12 +160,11 @@ def _shorten(struct: msgspec.Struct) -> list[Any]:
 
 
 def _format_claim(claim: Claim) -> list[Any]:
-    _, _, origin, *rest = astuple(claim)
-    return _shorten(_Claim(astuple(origin), *rest))
+    return _shorten(_Claim(astuple(claim.origin), *astuple(claim.terms)))
 
 
 def _parse_claim(hostname: str, reach: Reach, claim: _Claim) -> Claim:
-    origin, *rest = astuple(claim)
+    origin, *terms = astuple(claim)
     if len(origin) != len(Origin.__struct_fields__):
         raise ValueError("a claim's origin has not four parts")
-    return Claim(hostname, reach, Origin(*origin), *rest)
+    return Claim(hostname, reach, Origin(*origin), share_terms(Terms(*terms)))

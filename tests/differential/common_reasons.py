@@ -23,12 +23,12 @@ def rejected_label(controller: str) -> Omission:
 
 def is_unrouted(objects: ObjectSet, claim: Claim) -> bool:  # noqa: ARG001  # the form of all explanations
     """Whether a claim is that of a listener without a route."""
-    return not claim.routed
+    return not claim.terms.routed
 
 
 def is_because_of(fault: Fault, faults: Collection[Fault], objects: ObjectSet, claim: Claim) -> bool:
     """Whether none of a claim's listeners is without a fault, and one has this."""
-    if not claim.routed:
+    if not claim.terms.routed:
         return False
     found = [one for one in listeners_of_claim(objects, claim) if _is_of_class(one, claim)]
     is_served = not all(any(other(objects, claim, one) for other in faults) for one in found)
@@ -37,7 +37,7 @@ def is_because_of(fault: Fault, faults: Collection[Fault], objects: ObjectSet, c
 
 def _is_of_class(one: Attached, claim: Claim) -> bool:
     """A route may be accepted by a Gateway of another class, too, which the controller does not serve."""
-    return bool(one.parent["spec"].get("gatewayClassName", claim.ingress_class) == claim.ingress_class)
+    return bool(one.parent["spec"].get("gatewayClassName", claim.terms.ingress_class) == claim.terms.ingress_class)
 
 
 def _has_bad_label(objects: ObjectSet, name: str) -> bool:

@@ -83,7 +83,7 @@ def _faults_of(objects: ObjectSet, claim: Claim) -> Iterator[str | None]:
 
 
 def _is_because_of(sentence: str, objects: ObjectSet, claim: Claim) -> bool:
-    if not claim.routed:
+    if not claim.terms.routed:
         return False
     faults = set(_faults_of(objects, claim))
     return sentence in faults and None not in faults

@@ -50,7 +50,7 @@ def _has_no_service(objects: ObjectSet, claim: Claim) -> bool:
 
 
 def _is_foreign(objects: ObjectSet, claim: Claim) -> bool:  # noqa: ARG001  # the form of all explanations
-    return claim.ingress_class == FOREIGN
+    return claim.terms.ingress_class == FOREIGN
 
 
 def _class_of(ingress: Manifest) -> str | None:

@@ -17,7 +17,7 @@ import dns.xfr
 import dns.zone
 import trio
 
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.primary.settings import RpzSettings
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.zone.tsig_keys import ALGORITHMS, TsigKey
@@ -55,7 +55,7 @@ class ZonesServed:
     async def put(self, key: str, *lines: str) -> None:
         """Set the hosts of one key, in the notation of parse_host, and publish."""
         origin = Origin("hosts file", key)
-        claims = [Claim(one.hostname, one.reach, origin, one.addresses) for one in map(parse_host, lines)]
+        claims = [Claim(one.hostname, one.reach, origin, Terms(one.addresses)) for one in map(parse_host, lines)]
         self.primary.registry.replace("hosts", key, claims)
         await self.primary.swap()
         self.running.server.table = self.primary.table

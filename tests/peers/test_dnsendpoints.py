@@ -91,7 +91,7 @@ async def claimed(server: ApiServer) -> dict[str, set[str]]:
             with trio.fail_after(60):
                 await synced.wait()
             nursery.cancel_scope.cancel()
-    return {one.hostname: set(one.declared or (one.target or "").split(",")) for one in store.claims()}
+    return {one.hostname: set(one.terms.declared or (one.terms.target or "").split(",")) for one in store.claims()}
 
 
 def collection(namespace: str = "default") -> str:

@@ -204,13 +204,13 @@ async def test_the_names_that_external_dns_publishes_are_those_that_we_claim(ser
     theirs = {name for name in published if name.endswith(".example.org")}
     store = await claimed(server)
     # A claim to own addresses without any is forwarded, like a name without a record.
-    ours = {one.hostname: one for one in store.claims() if one.target != "own" or one.status}
+    ours = {one.hostname: one for one in store.claims() if one.terms.target != "own" or one.terms.status}
     different = {owner_of(name) for name in ours.keys() ^ theirs}
     assert {number: objects[number] for number in different if not objects[number].why_different()} == {}
     assert len(different) > 20, "the differences are seen at all"
     assert len(ours.keys() & theirs) > 100
     elsewhere = {number for number, one in objects.items() if one.why_different().startswith(ELSEWHERE)}
     assert not elsewhere & {owner_of(name) for name in ours}
-    own = {name: set(one.status) for name, one in ours.items() if one.target == "own"}
+    own = {name: set(one.terms.status) for name, one in ours.items() if one.terms.target == "own"}
     assert own == {name: published[name] for name in own}
     assert len(own) > 50

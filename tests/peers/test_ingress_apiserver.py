@@ -148,7 +148,7 @@ async def test_default_ingress_class_applies_as_soon_as_it_is_marked(apiserver: 
         )
         await followed.until(lambda: "plain.example.org" in followed.names())
         (claim,) = followed.store.claims_for("plain.example.org")
-        assert claim.ingress_class == "relayed"
+        assert claim.terms.ingress_class == "relayed"
         await in_thread(apiserver.request, "DELETE", "/apis/networking.k8s.io/v1/ingressclasses/relayed")
         await followed.until(lambda: "plain.example.org" not in followed.names())
 

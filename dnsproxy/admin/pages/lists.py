@@ -64,7 +64,7 @@ def _name_cells(registry: Registry, hostname: str) -> Sequence[Markup]:
             state,
             NOTHING,
             _origin(excluded[0].claim),
-            text(excluded[0].claim.ingress_class or "-"),
+            text(excluded[0].claim.terms.ingress_class or "-"),
         )
     doubt = next((verdict.doubt for _, verdict, _ in won if verdict.doubt), "")
     reach = "" if won[0][0] is Reach.NAME else f" ({' and '.join(reach.value for reach, _, _ in won)})"
@@ -73,7 +73,7 @@ def _name_cells(registry: Registry, hostname: str) -> Sequence[Markup]:
         text(f"unverified: {doubt}", Level.WARN) if doubt else text("answered", Level.OK),
         _lines(address for _, verdict, _ in won for address in verdict.addresses),
         joined((_origin(claim) for _, _, claim in won), "<br>"),
-        text(won[0][2].ingress_class or "-"),
+        text(won[0][2].terms.ingress_class or "-"),
     )
 
 

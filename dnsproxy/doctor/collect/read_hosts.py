@@ -99,8 +99,8 @@ async def _read_others(reader: Reader, store: ClaimStore, wait_sources: WaitSour
 def _make_hosts(store: ClaimStore, with_tls: TlsClaims) -> Iterable[Host]:
     """Each hostname of an object once: external-dns reads Ingresses and Gateways, too."""
     found: dict[tuple[str, str], Host] = {}
-    for claim in sorted(store.claims(), key=lambda claim: claim.annotated):
-        if not claim.addresses:
+    for claim in sorted(store.claims(), key=lambda claim: claim.terms.annotated):
+        if not claim.terms.addresses:
             host = _make_host(claim, with_tls)
             found.setdefault((host.hostname, host.origin), host)
     return found.values()
@@ -114,7 +114,7 @@ def _make_host(claim: Claim, with_tls: TlsClaims) -> Host:
     return Host(
         claim.hostname,
         origin,
-        claim.ingress_class or "",
+        claim.terms.ingress_class or "",
         points_of(claim),
         tls,
         one_label if is_wildcard(claim.hostname) and one_label is not of_kind else None,

@@ -116,10 +116,11 @@ def tls_claims(store: ClaimStore, objects: Mapping[str, Objects]) -> frozenset[t
 
 def points_of(claim: Claim) -> tuple[str, ...]:
     """Where clients outside connect, as far as an object says it: its load balancer, or its own record."""
-    if claim.status or claim.origin.kind != DNS_ENDPOINTS:
-        return claim.status
-    texts = () if claim.target in (None, OWN) else (claim.target or "").split(",")
-    return tuple(text for text in texts if is_address(text)) or claim.declared
+    terms = claim.terms
+    if terms.status or claim.origin.kind != DNS_ENDPOINTS:
+        return terms.status
+    texts = () if terms.target in (None, OWN) else (terms.target or "").split(",")
+    return tuple(text for text in texts if is_address(text)) or terms.declared
 
 
 def _name(kind: WatchedKind) -> str:

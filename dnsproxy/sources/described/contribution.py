@@ -11,7 +11,7 @@ from sys import intern
 from typing import Final
 
 from dnsproxy.dns.names import Reach, is_wildcard, parse_hostnames
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms, share_terms
 from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.sources.annotations import Annotations, origin_of, read_annotations, rejections_of
@@ -69,10 +69,9 @@ def _claims(
             name,
             _reach(kind, name, annotated=annotated),
             origin,
-            ingress_class=ingress_class,
-            target=annotations.target,
-            status=status,
-            annotated=annotated,
+            share_terms(
+                Terms(ingress_class=ingress_class, target=annotations.target, status=status, annotated=annotated)
+            ),
         )
         for name, annotated in hostnames.items()
     ]

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, share_terms
 from dnsproxy.hostnames.wildcards import reach_in_dns
 
 MOST_ALIASES: Final = 8
@@ -65,13 +65,11 @@ def claim_like(claim: Claim, hostname: str, origin: Origin, *, alias: str) -> Cl
     As an annotated one it needs the right of its own namespace, too. The addresses of a static name are the operator's
     choice for that name alone, so they count as a target of the alias.
     """
-    target = ",".join(claim.addresses) or claim.target
-    target_from = "" if claim.addresses or target is None else claim.target_from or claim.origin.namespace
-    return replace(
-        claim,
-        hostname=hostname,
-        reach=reach_in_dns(hostname),
-        origin=origin,
+    its = claim.terms
+    target = ",".join(its.addresses) or its.target
+    target_from = "" if its.addresses or target is None else its.target_from or claim.origin.namespace
+    terms = replace(
+        its,
         addresses=(),
         target=target,
         routed=True,
@@ -80,6 +78,7 @@ def claim_like(claim: Claim, hostname: str, origin: Origin, *, alias: str) -> Cl
         target_from="" if target_from == origin.namespace else target_from,
         declared=(alias,),
     )
+    return Claim(hostname, reach_in_dns(hostname), origin, share_terms(terms))
 
 
 def _format(names: tuple[str, ...]) -> str:

@@ -13,7 +13,7 @@ from sys import intern
 from typing import Final
 
 from dnsproxy.dns.names import BadName, is_wildcard, parse_hostname
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms, share_terms
 from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.hostnames.targets import OWN
 from dnsproxy.hostnames.wildcards import reach_in_dns, wider
@@ -101,10 +101,14 @@ def _plain(name: str, facts: ServiceFacts) -> Claim:
         name,
         reach_in_dns(name),
         facts.origin,
-        target=facts.annotations.target,
-        status=facts.status,
-        annotated=True,
-        declared=facts.wanted.declared or facts.external_ips,
+        share_terms(
+            Terms(
+                target=facts.annotations.target,
+                status=facts.status,
+                annotated=True,
+                declared=facts.wanted.declared or facts.external_ips,
+            )
+        ),
     )
 
 
@@ -144,7 +148,7 @@ def _pod_names(
 def _own(name: str, origin: Origin, addresses: tuple[str, ...]) -> Claim:
     """Answered with the object's own addresses, which need the right of a target (hostnames/rights.py)."""
     status = addresses[:_MOST_ADDRESSES]
-    return Claim(name, reach_in_dns(name), origin, target=OWN, status=status, annotated=True)
+    return Claim(name, reach_in_dns(name), origin, share_terms(Terms(target=OWN, status=status, annotated=True)))
 
 
 def _of_ingress(facts: IngressFacts, default_class: str | None) -> Contribution:
@@ -158,11 +162,15 @@ def _of_ingress(facts: IngressFacts, default_class: str | None) -> Contribution:
             name,
             reach_in_dns(name),
             facts.origin,
-            ingress_class=ingress_class,
-            target=facts.annotations.target,
-            status=facts.status,
-            annotated=True,
-            declared=facts.wanted.declared,
+            share_terms(
+                Terms(
+                    ingress_class=ingress_class,
+                    target=facts.annotations.target,
+                    status=facts.status,
+                    annotated=True,
+                    declared=facts.wanted.declared,
+                )
+            ),
         )
         for name in facts.wanted.hostnames
     ], []
@@ -180,14 +188,18 @@ def _of_gateway(facts: AnnotatedGateway) -> Contribution:
             name,
             reach_in_dns(name),
             facts.origin,
-            ingress_class=intern(gateway.class_name),
-            target=facts.annotations.target,
-            status=gateway.status,
-            routed=False,
-            annotated=True,
-            gateway=gateway.key,
-            accepted=gateway.accepted,
-            declared=facts.wanted.declared,
+            share_terms(
+                Terms(
+                    ingress_class=intern(gateway.class_name),
+                    target=facts.annotations.target,
+                    status=gateway.status,
+                    routed=False,
+                    annotated=True,
+                    gateway=gateway.key,
+                    accepted=gateway.accepted,
+                    declared=facts.wanted.declared,
+                )
+            ),
         )
         for name in served
     ]

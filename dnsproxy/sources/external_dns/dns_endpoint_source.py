@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from dnsproxy.dns.addresses import PublicRecord
 from dnsproxy.hostnames.claim_sink import ClaimSink
-from dnsproxy.hostnames.claims import Claim, Rejection
+from dnsproxy.hostnames.claims import Claim, Rejection, Terms, share_terms
 from dnsproxy.hostnames.targets import OWN
 from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.sources.annotations import rejections_of
@@ -150,7 +150,7 @@ class DnsEndpointSource:
             fault = chain.fault
             if not fault:
                 claims.append(self._alias_claim(key, records, name, chain))
-                fault = self._fault_of(chain.lookup) if claims[-1].target == OWN else ""
+                fault = self._fault_of(chain.lookup) if claims[-1].terms.target == OWN else ""
             if fault:
                 rejections.append(Rejection(origin, f"{name}: {fault}"))
         return claims, rejections
@@ -166,7 +166,7 @@ class DnsEndpointSource:
         if record is None:
             # Not looked up yet, or the upstreams give no answer: the addresses of the last look-up stay.
             for claim in self._known(key):
-                if claim.hostname == name and claim.declared == (alias,) and not claim.annotated:
+                if claim.hostname == name and claim.terms.declared == (alias,) and not claim.terms.annotated:
                     return replace(claim, origin=records.origin)
         return _claim(records, name, OWN, declared=(alias,))
 
@@ -217,4 +217,4 @@ def _is_as_narrow(name: str | None, other: str) -> bool:
 
 
 def _claim(records: Records, name: str, target: str, *, declared: tuple[str, ...] = ()) -> Claim:
-    return Claim(name, reach_in_dns(name), records.origin, target=target, declared=declared)
+    return Claim(name, reach_in_dns(name), records.origin, share_terms(Terms(target=target, declared=declared)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Set
 
 from dnsproxy.dns.names import is_wildcard
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms, share_terms
 from dnsproxy.hostnames.wildcards import intersect, reach_in_dns
 from dnsproxy.sources.gateway.attachment import Parent, attach, find_parent
 from dnsproxy.sources.gateway.facts import GatewayFacts, ListenerSetFacts, RouteFacts
@@ -164,13 +164,17 @@ def _claim(
         hostname,
         reach_in_dns(hostname),
         origin,
-        ingress_class=gateway.class_name,
-        target=target,
-        status=gateway.status,
-        routed=routed,
-        annotated=annotated,
-        since=granted if granted < origin.created else "",
-        target_from=target_from if target is not None and target_from != origin.namespace else "",
-        gateway=gateway.key,
-        accepted=gateway.accepted,
+        share_terms(
+            Terms(
+                ingress_class=gateway.class_name,
+                target=target,
+                status=gateway.status,
+                routed=routed,
+                annotated=annotated,
+                since=granted if granted < origin.created else "",
+                target_from=target_from if target is not None and target_from != origin.namespace else "",
+                gateway=gateway.key,
+                accepted=gateway.accepted,
+            )
+        ),
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 
-from dnsproxy.hostnames.claims import Claim, Rejection
+from dnsproxy.hostnames.claims import Claim, Rejection, Terms, share_terms
 from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.sources.istio.binding import bind, find_gateway, unbound
 from dnsproxy.sources.istio.facts import GatewayFacts, VirtualServiceFacts
@@ -56,11 +56,15 @@ def _of_gateway(key: str, gateway: GatewayFacts, graph: ObjectGraph, classes: Se
             name,
             reach_in_dns(name),
             gateway.origin,
-            ingress_class=gateway.class_name or None,
-            target=gateway.annotations.target,
-            routed=False,
-            annotated=annotated,
-            gateway=gateway.key,
+            share_terms(
+                Terms(
+                    ingress_class=gateway.class_name or None,
+                    target=gateway.annotations.target,
+                    routed=False,
+                    annotated=annotated,
+                    gateway=gateway.key,
+                )
+            ),
         )
         for name, annotated in names.items()
     ], []
@@ -148,10 +152,14 @@ def _claim(name: str, service: VirtualServiceFacts, gateway: GatewayFacts, *, an
         name,
         reach_in_dns(name),
         origin,
-        ingress_class=gateway.class_name or None,
-        target=target,
-        annotated=annotated,
-        since=since,
-        target_from=target_from if target is not None and target_from != origin.namespace else "",
-        gateway=gateway.key,
+        share_terms(
+            Terms(
+                ingress_class=gateway.class_name or None,
+                target=target,
+                annotated=annotated,
+                since=since,
+                target_from=target_from if target is not None and target_from != origin.namespace else "",
+                gateway=gateway.key,
+            )
+        ),
     )

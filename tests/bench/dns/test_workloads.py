@@ -62,7 +62,7 @@ def test_our_hosts_file_says_what_the_zone_says() -> None:
     zone = make_zone("wildcard")
     claims, rejections, _ = parse_hosts(format_hosts(zone, wildcard=True))
     assert not rejections
-    assert {claim.hostname: claim.addresses for claim in claims.values()} == {
+    assert {claim.hostname: claim.terms.addresses for claim in claims.values()} == {
         **{name: (address,) for name, address in zone.hosts},
         f"*.{WILDCARD_SUFFIX}": ("192.0.2.255",),
     }

@@ -18,7 +18,7 @@ from dnsproxy.admin.explain import (
     parse_explanation,
 )
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.ownership import Finding
@@ -35,12 +35,12 @@ OLD, YOUNG = "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z"
 def ingress(hostname: str, name: str = "web", created: str = OLD, **rest: object) -> Claim:
     reach = Reach.ONE_LABEL if hostname.startswith("*.") else Reach.NAME
     origin = Origin("Ingress", name, "shop", created)
-    return Claim(hostname, reach, origin, **rest)  # type: ignore[arg-type]
+    return Claim(hostname, reach, origin, Terms(**rest))  # type: ignore[arg-type]
 
 
 def static(hostname: str, address: str = "192.0.2.99") -> Claim:
     reach = Reach.ANY_LABELS if hostname.startswith("*.") else Reach.NAME
-    return Claim(hostname, reach, Origin("flag", f"--host {hostname}={address}"), (address,))
+    return Claim(hostname, reach, Origin("flag", f"--host {hostname}={address}"), Terms((address,)))
 
 
 def registry_of(*claims: Claim, targets: Targets | None = None, guards: Guards | None = None) -> Registry:
@@ -316,7 +316,7 @@ def test_a_claim_that_ownership_keeps_out_is_named_with_the_reason() -> None:
 
 def test_nothing_from_outside_reaches_a_terminal_as_it_is() -> None:
     evil = "\x1b[2J\x7f\u202e\n"
-    claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", evil, evil, evil), (), evil, evil, (evil,))
+    claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", evil, evil, evil), Terms((), evil, evil, (evil,)))
     registry = registry_of(static("a.example.org", "192.0.2.1"), claim)
     registry.replace("test", "fault", [], [Rejection(Origin("Ingress", evil), f"a.example.org: {evil}")])
     for name in ("a.example.org", f"a.example.org{evil}"):

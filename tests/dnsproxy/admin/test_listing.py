@@ -22,7 +22,7 @@ from dnsproxy.admin.listing import (
 )
 from dnsproxy.answers.table import Host
 from dnsproxy.dns.names import Reach, is_wildcard
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
@@ -57,7 +57,7 @@ def test_the_rows_are_those_of_the_table(steps: list[tuple[tuple[str, str], tupl
 def test_a_row_has_the_origin_of_the_claim() -> None:
     registry = Registry(targets=Targets((RELAY,)), guards=Guards(deny=("no.example.org",)))
     for name in ("a.example.org", "no.example.org"):
-        claim = Claim(name, Reach.NAME, Origin("Ingress", "web", "shop", "2026-01-01T00:00:00Z"), (), "nginx")
+        claim = Claim(name, Reach.NAME, Origin("Ingress", "web", "shop", "2026-01-01T00:00:00Z"), Terms((), "nginx"))
         registry.replace("Ingress", name, [claim])
     listing = listed(registry)
     origin = Origin("Ingress", "web", "shop", "2026-01-01T00:00:00Z")
@@ -115,7 +115,7 @@ def test_unverified_names_have_a_column_only_if_there_are_any() -> None:
 
 def test_an_unverified_name_of_the_registry_is_listed() -> None:
     registry = Registry(targets=Targets((RELAY,)), guards=Guards())
-    claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", "web", "shop"), status=("192.0.2.1",))
+    claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", "web", "shop"), Terms(status=("192.0.2.1",)))
     registry.replace("Ingress", "web", [claim])
     registry.set_finding("a.example.org", Finding(("198.51.100.9",)))
     assert [one.doubt for one in listed(registry).names] == ["its public record points elsewhere (198.51.100.9)"]
@@ -139,7 +139,7 @@ def test_a_hosts_file_reads_back_as_the_same_names(hosts: dict[str, tuple[str, .
     rows = [row(name, *found) for name, found in hosts.items()]
     claims, rejections, _ = parse_hosts("\n".join(format_hosts(rows)))
     assert not rejections
-    assert {(claim.hostname, claim.reach): claim.addresses for claim in claims.values()} == {
+    assert {(claim.hostname, claim.reach): claim.terms.addresses for claim in claims.values()} == {
         (one.hostname, one.reach): one.addresses for one in rows
     }
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from dnsproxy.cli import main
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
@@ -30,7 +30,7 @@ COLOURLESS: Final = {key: value for key, value in os.environ.items() if key not 
 
 def claim(hostname: str, name: str = "web", created: str = OLD, **rest: Any) -> Claim:
     reach = Reach.ONE_LABEL if hostname.startswith("*.") else Reach.NAME
-    return Claim(hostname, reach, Origin("Ingress", name, "shop", created), ingress_class="nginx", **rest)
+    return Claim(hostname, reach, Origin("Ingress", name, "shop", created), Terms(ingress_class="nginx", **rest))
 
 
 def shop() -> Registry:
@@ -74,7 +74,7 @@ async def test_a_hosts_file_of_the_table_reads_back() -> None:
     status, output, _ = await ask_shop("table", "--output", "hosts", "--zone", "Example.ORG.")
     claims, rejections, _ = parse_hosts(output)
     assert (status, rejections) == (0, [])
-    assert {one.hostname: one.addresses for one in claims.values()} == {
+    assert {one.hostname: one.terms.addresses for one in claims.values()} == {
         "app.example.org": ("192.0.2.10", "2001:db8::10")
     }
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dnsproxy.answers.table_writer import TableWriter
 from dnsproxy.dns.names import Reach, to_wire
 from dnsproxy.hostnames.answering_claim import answering_claim
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
@@ -18,7 +18,9 @@ NAMES = ["a.x.org", "b.a.x.org", "*.x.org", "*.a.x.org", "*.org"]
 
 
 def claim(hostname: str, reach: Reach, address: str = "192.0.2.1", target: str | None = None) -> Claim:
-    return Claim(hostname, reach, Origin("Ingress", f"{hostname} {reach.value}", "shop"), target=target or address)
+    return Claim(
+        hostname, reach, Origin("Ingress", f"{hostname} {reach.value}", "shop"), Terms(target=target or address)
+    )
 
 
 def registry_of(*claims: Claim, guards: Guards | None = None, unready: frozenset[str] = frozenset()) -> Registry:

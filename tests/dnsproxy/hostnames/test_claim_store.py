@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms, with_terms
 from dnsproxy.hostnames.targets import OWN
 
 
 def claim(hostname: str, name: str = "x", ingress_class: str | None = None) -> Claim:
-    return Claim(hostname, Reach.NAME, Origin("Ingress", name), ingress_class=ingress_class)
+    return Claim(hostname, Reach.NAME, Origin("Ingress", name), Terms(ingress_class=ingress_class))
 
 
 def test_replace_returns_the_hostnames_that_changed() -> None:
@@ -167,7 +167,9 @@ def test_index_agrees_with_the_claims(changes: list[tuple[str, list[str]]]) -> N
 
 
 def balanced(name: str, ingress_class: str | None, *status: str) -> Claim:
-    return Claim(f"{name}.example.org", Reach.NAME, Origin("Ingress", name), ingress_class=ingress_class, status=status)
+    return Claim(
+        f"{name}.example.org", Reach.NAME, Origin("Ingress", name), Terms(ingress_class=ingress_class, status=status)
+    )
 
 
 def test_the_load_balancers_of_a_class_are_those_of_its_living_objects() -> None:
@@ -188,7 +190,7 @@ def test_the_load_balancers_of_a_class_are_those_of_its_living_objects() -> None
 def test_the_addresses_of_pods_are_no_load_balancer_of_others() -> None:
     """A tenant may write an EndpointSlice with any address; public records are compared with load balancers."""
     store = ClaimStore()
-    store.replace("external-dns Service", "a", [replace(balanced("a", None, "192.0.2.66"), target=OWN)])
+    store.replace("external-dns Service", "a", [with_terms(balanced("a", None, "192.0.2.66"), target=OWN)])
     assert store.balancers(None) == ()
     store.replace("external-dns Service", "a", [])
     assert store.balancers(None) == ()

@@ -12,7 +12,7 @@ from dnsproxy.admin.subjects_document import format_subjects, parse_subjects
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames import claimed_subjects, outcomes
 from dnsproxy.hostnames.claimed_subjects import ClaimedSubject, ClaimedSubjects
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.registry import Registry
@@ -43,10 +43,7 @@ def ingress(
         hostname,
         reach_in_ingress(hostname),
         Origin("Ingress", hostname, namespace, created),
-        ingress_class=ingress_class,
-        status=status,
-        target=target,
-        annotated=annotated,
+        Terms(ingress_class=ingress_class, status=status, target=target, annotated=annotated),
     )
 
 
@@ -62,26 +59,26 @@ def route(
     origin = Origin("HTTPRoute", hostname, namespace, created)
     reach = reach_in_dns(hostname)
     return Claim(
-        hostname, reach, origin, ingress_class="envoy", gateway=gateway, accepted=accepted, status=status
+        hostname, reach, origin, Terms(ingress_class="envoy", gateway=gateway, accepted=accepted, status=status)
     )  # fmt: skip
 
 
 def static(hostname: str = HOST) -> Claim:
-    return Claim(hostname, reach_in_dns(hostname), Origin("hosts file", "names:1"), ("192.0.2.9",))
+    return Claim(hostname, reach_in_dns(hostname), Origin("hosts file", "names:1"), Terms(("192.0.2.9",)))
 
 
 def service(hostname: str = HOST) -> Claim:
-    return Claim(hostname, Reach.NAME, Origin("Service", "git", "shop", OLD), annotated=False)
+    return Claim(hostname, Reach.NAME, Origin("Service", "git", "shop", OLD), Terms(annotated=False))
 
 
 def put(registry: Registry, *claims: Claim) -> None:
     for one in claims:
-        registry.replace(one.origin.kind, f"{one.origin.namespace}/{one.origin.name}/{one.ingress_class}", [one])
+        registry.replace(one.origin.kind, f"{one.origin.namespace}/{one.origin.name}/{one.terms.ingress_class}", [one])
     settle(registry)
 
 
 def drop(registry: Registry, one: Claim) -> None:
-    registry.replace(one.origin.kind, f"{one.origin.namespace}/{one.origin.name}/{one.ingress_class}", [])
+    registry.replace(one.origin.kind, f"{one.origin.namespace}/{one.origin.name}/{one.terms.ingress_class}", [])
     settle(registry)
 
 
@@ -352,7 +349,7 @@ def test_replicas_with_the_same_names_send_the_same_octets(
 ) -> None:
     """In whatever order the objects came, changed and went."""
     # One object has one state in the end: the last one.
-    final = {(one.origin.kind, one.origin.namespace, one.hostname, one.ingress_class): one for one in made}
+    final = {(one.origin.kind, one.origin.namespace, one.hostname, one.terms.ingress_class): one for one in made}
     one = registry_of(*final.values())
     shuffled = list(final.values())
     random.shuffle(shuffled)  # type: ignore[attr-defined]

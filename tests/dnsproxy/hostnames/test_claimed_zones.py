@@ -10,7 +10,7 @@ import pytest
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames import claimed_zones, outcomes
 from dnsproxy.hostnames.claimed_zones import ClaimedZones
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
@@ -33,7 +33,7 @@ def finish(steps: Generator[None, None, Result]) -> Result:
 def claim(hostname: str, *, ingress_class: str | None = None, addresses: tuple[str, ...] = ()) -> Claim:
     origin = Origin("hosts file", "names") if addresses else Origin("Ingress", hostname, "shop", "2026-01-01T00:00:00Z")
     reach = Reach.ONE_LABEL if hostname.startswith("*.") else Reach.NAME
-    return Claim(hostname, reach, origin, addresses, ingress_class)
+    return Claim(hostname, reach, origin, Terms(addresses, ingress_class))
 
 
 def registry_of(*claims: Claim, enforce: bool = False) -> Registry:

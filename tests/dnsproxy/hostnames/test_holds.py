@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from msgspec.structs import replace
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms, with_terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.holds import MOST_RESERVED, Held, Holds
 from dnsproxy.hostnames.registry import Registry
@@ -29,7 +28,7 @@ RELAY: Final = Targets(("192.0.2.1",), {"empty": ()})
 def claim(namespace: str, day: int, name: str = "web", *, kind: str = "Ingress", empty: bool = False) -> Claim:
     """A claim of an object that was created on this day; `empty`: its target has no address."""
     origin = Origin(kind, name, namespace, f"2026-01-{day:02}T00:00:00Z")
-    return Claim(HOST, Reach.NAME, origin, ingress_class="empty" if empty else None)
+    return Claim(HOST, Reach.NAME, origin, Terms(ingress_class="empty" if empty else None))
 
 
 @dataclass
@@ -246,7 +245,7 @@ def test_in_the_first_lists_the_rank_alone_decides(order: tuple[Claim, ...]) -> 
 
 def test_a_static_name_never_waits_and_leaves_the_name_where_it_was() -> None:
     game = played(VICTIM, YOUNGER)
-    static = Claim(HOST, Reach.NAME, Origin("flag", "--host"), ("192.0.2.9",))
+    static = Claim(HOST, Reach.NAME, Origin("flag", "--host"), Terms(("192.0.2.9",)))
     game.registry.replace("flag", "--host", [static])
     game.settle()
     assert game.registry.verdict(*ROW).winner == static
@@ -259,12 +258,12 @@ def test_a_static_name_never_waits_and_leaves_the_name_where_it_was() -> None:
     assert game.owner == "thief"
 
 
-LISTENER: Final = replace(claim("infra", 1, "main", kind="Gateway"), routed=False, gateway="infra/main")
+LISTENER: Final = with_terms(claim("infra", 1, "main", kind="Gateway"), routed=False, gateway="infra/main")
 OLD: Final = LISTENER.origin.created
 
 
 def route_of(gateway: str, day: int, kind: str = "HTTPRoute", **more: Any) -> Claim:
-    return replace(claim("shop", day, kind=kind), gateway=gateway, **more)
+    return with_terms(claim("shop", day, kind=kind), gateway=gateway, **more)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +291,7 @@ def test_a_route_takes_the_name_of_its_listener_at_once(route: Claim, owner: str
 
 def test_no_route_takes_the_name_of_a_listener_without_a_gateway() -> None:
     """Two objects of an API without Gateways have equal, empty texts for one."""
-    game = played(replace(LISTENER, gateway=""))
+    game = played(with_terms(LISTENER, gateway=""))
     game.put(route_of("", 1))
     assert game.owner == "infra"
 
@@ -347,7 +346,7 @@ class Model:
 
     def settle(self, now: float) -> str:
         """The namespace that is answered."""
-        able = [one for one in self.claims.values() if one.ingress_class != "empty"]
+        able = [one for one in self.claims.values() if one.terms.ingress_class != "empty"]
         # Of one age by the tenure, the object that is older itself comes first (ranking.py).
         able.sort(
             key=lambda one: (self.age(one), one.origin.created, one.origin.kind, one.origin.namespace, one.origin.name)

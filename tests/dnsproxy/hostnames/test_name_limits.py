@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.name_limits import count_names, first_names, weight_of
 
 ORIGIN = Origin("Ingress", "web", "shop")
@@ -18,13 +18,18 @@ PLAIN = Claim("app.example.org", Reach.NAME, ORIGIN)
     ("claim", "expected"),
     [
         (PLAIN, 1),
-        (Claim("app.example.org", Reach.NAME, ORIGIN, status=("a1b2c3-1234567890.elb.eu-west-1.amazonaws.com",)), 1),
+        (
+            Claim(
+                "app.example.org", Reach.NAME, ORIGIN, Terms(status=("a1b2c3-1234567890.elb.eu-west-1.amazonaws.com",))
+            ),
+            1,
+        ),
         (Claim("a" * 124, Reach.NAME, ORIGIN), 1),
         (Claim("a" * 125, Reach.NAME, ORIGIN), 2),
         (Claim("app.example.org", Reach.NAME, Origin("Ingress", "w" * 253, "shop")), 3),
-        (Claim("app.example.org", Reach.NAME, ORIGIN, target="192.0.2.1," * 1000), 79),
-        (Claim("app.example.org", Reach.NAME, ORIGIN, status=("192.0.2.1",) * 1000), 71),
-        (Claim("app.example.org", Reach.NAME, ORIGIN, ingress_class="c" * 253), 3),
+        (Claim("app.example.org", Reach.NAME, ORIGIN, Terms(target="192.0.2.1," * 1000)), 79),
+        (Claim("app.example.org", Reach.NAME, ORIGIN, Terms(status=("192.0.2.1",) * 1000)), 71),
+        (Claim("app.example.org", Reach.NAME, ORIGIN, Terms(ingress_class="c" * 253)), 3),
     ],
     ids=[
         "plain",

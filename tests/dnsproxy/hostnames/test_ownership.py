@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.ownership import Finding, OwnershipSettings, Standing, parse_trust, standing_of
 
 RELAY: Final = ("10.96.7.7",)
@@ -18,7 +18,7 @@ OWNED, UNKNOWN, FOREIGN = Standing
 
 
 def claim(*status: str, **rest: Any) -> Claim:
-    return Claim("app.example.org", Reach.NAME, Origin("Ingress", "app", "shop"), status=status, **rest)
+    return Claim("app.example.org", Reach.NAME, Origin("Ingress", "app", "shop"), Terms(status=status, **rest))
 
 
 def judged(one: Claim, *public: str, answers: tuple[str, ...] = RELAY, **rest: Any) -> Standing:
@@ -130,7 +130,9 @@ def test_an_answer_within_the_public_record_is_harmless(answers: tuple[str, ...]
 
 
 def test_a_static_name_is_never_unverified() -> None:
-    static = Claim("app.example.org", Reach.NAME, Origin("flag", "--host"), ("192.0.2.7",), status=("192.0.2.1",))
+    static = Claim(
+        "app.example.org", Reach.NAME, Origin("flag", "--host"), Terms(("192.0.2.7",), status=("192.0.2.1",))
+    )
     assert judged(static, "192.0.2.9") is UNKNOWN
 
 

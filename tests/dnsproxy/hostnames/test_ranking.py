@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.ranking import rank
 
 AGES: Final = st.sampled_from([f"2026-0{month}-01T00:00:00Z" for month in range(1, 5)])
@@ -17,7 +17,7 @@ AGES: Final = st.sampled_from([f"2026-0{month}-01T00:00:00Z" for month in range(
 
 def claim(name: str, *, created: str, kind: str = "Ingress", since: str = "", routed: bool = True) -> Claim:
     origin = Origin(kind, name, "shop", created)
-    return Claim("app.example.org", Reach.NAME, origin, (), None, routed=routed, since=since)
+    return Claim("app.example.org", Reach.NAME, origin, Terms((), None, routed=routed, since=since))
 
 
 CLAIMS: Final = st.lists(
@@ -42,7 +42,7 @@ def test_who_had_the_name_first_changes_nothing_among_the_claims_of_its_namespac
     holder = Origin("Ingress", "gone", "shop", created)
     alone = sorted(claims, key=rank)
     for one in (holder, alone[0].origin):
-        if one.created <= min(claim.since or claim.origin.created for claim in claims):
+        if one.created <= min(claim.terms.since or claim.origin.created for claim in claims):
             assert sorted(claims, key=lambda claim: rank(claim, one)) == alone
 
 

@@ -7,12 +7,11 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from dnsproxy.answers.table import HostTable
 from dnsproxy.answers.table_writer import TableWriter
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms, with_terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
@@ -59,7 +58,7 @@ def claim(
     """A claim of an Ingress, or of a line of a hosts file; `reach` applies to wildcards."""
     origin = Origin("hosts file", name) if addresses else Origin("Ingress", name, "shop", created)
     reach = reach if hostname.startswith("*.") else Reach.NAME
-    return Claim(hostname, reach, origin, addresses, ingress_class)
+    return Claim(hostname, reach, origin, Terms(addresses, ingress_class))
 
 
 @st.composite
@@ -269,7 +268,7 @@ def test_a_finding_touches_its_name_alone_and_the_same_one_nothing() -> None:
 
 def test_a_right_counts_from_the_next_judgement_on() -> None:
     registry = Registry(targets=TARGETS, guards=GUARDS, rights=Rights())
-    registry.replace("ingress", "app", [replace(claim("app.example.org"), annotated=True)])
+    registry.replace("ingress", "app", [with_terms(claim("app.example.org"), annotated=True)])
     assert [host.addresses for host in registry.changes()] == [()]
     registry.rights = Rights(namespaces=frozenset({"shop"}))
     assert not list(registry.changes())

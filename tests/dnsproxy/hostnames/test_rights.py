@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.rights import Annotations, Rights, parse_network
 from dnsproxy.hostnames.targets import Targets
@@ -26,7 +26,7 @@ EVERYWHERE = Rights(Annotations.ALL, tuple(map(parse_network, ("0.0.0.0/0", "::/
 
 
 def claim(*, namespace: str = "shop", kind: str = "Ingress", addresses: tuple[str, ...] = (), **more: Any) -> Claim:
-    return Claim(HOST, Reach.NAME, Origin(kind, "app", namespace), addresses, **more)
+    return Claim(HOST, Reach.NAME, Origin(kind, "app", namespace), Terms(addresses, **more))
 
 
 def denial(wanted: Claim, rights: Rights) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
@@ -28,7 +28,7 @@ class Played:
 
     async def set(self, *hostnames: str, addresses: tuple[str, ...] = ()) -> list[SwapChanges]:
         """Set the names of one object; returns what the swap told."""
-        claims = [Claim(name, Reach.NAME, WEB, addresses) for name in hostnames]
+        claims = [Claim(name, Reach.NAME, WEB, Terms(addresses)) for name in hostnames]
         self.keeper.registry.replace("Ingress", "shop/web", claims)
         self.told.clear()
         await self.keeper.swap()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.dns.addresses import is_address, parse_address, parse_addresses
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.targets import AUTO, Targets
 from dnsproxy.hostnames.verdict import judge
@@ -111,7 +111,7 @@ def test_an_address_that_nothing_can_connect_to_is_refused(text: str) -> None:
 
 def claim(ingress_class: str | None = None, gateway: str = "") -> Claim:
     origin = Origin("VirtualService", "app", "shop")
-    return Claim("app.example.org", Reach.NAME, origin, ingress_class=ingress_class, gateway=gateway)
+    return Claim("app.example.org", Reach.NAME, origin, Terms(ingress_class=ingress_class, gateway=gateway))
 
 
 ISTIO = "IstioGateway infra/main"

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns.names import Reach, is_wildcard
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms, with_terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.keeper import TableKeeper
@@ -32,7 +32,7 @@ def claim(
 ) -> Claim:
     origin = Origin("Ingress", name, namespace, created)
     reach = Reach.ONE_LABEL if is_wildcard(hostname) else Reach.NAME
-    return Claim(hostname, reach, origin, ingress_class="inner" if inner else None)
+    return Claim(hostname, reach, origin, Terms(ingress_class="inner" if inner else None))
 
 
 MINE = claim("mine")
@@ -54,9 +54,9 @@ def test_its_name_is_forwarded_and_the_reason_is_given() -> None:
 @pytest.mark.parametrize(
     "unaffected",
     [
-        pytest.param(replace(MINE, target="10.96.0.1"), id="the same address, chosen as such"),
-        pytest.param(replace(MINE, target="status", status=("192.0.2.1",)), id="its status"),
-        pytest.param(replace(MINE, addresses=("10.96.0.1",)), id="a static name"),
+        pytest.param(with_terms(MINE, target="10.96.0.1"), id="the same address, chosen as such"),
+        pytest.param(with_terms(MINE, target="status", status=("192.0.2.1",)), id="its status"),
+        pytest.param(with_terms(MINE, addresses=("10.96.0.1",)), id="a static name"),
         pytest.param(claim("mine", inner=True), id="another Service"),
     ],
 )

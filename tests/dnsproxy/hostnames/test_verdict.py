@@ -7,10 +7,9 @@ import dataclasses
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms, with_terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.targets import Targets
@@ -24,11 +23,11 @@ OLD, NEW = "2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
 def claim(
     name: str, *, created: str = OLD, namespace: str = "shop", ingress_class: str | None = None, kind: str = "Ingress"
 ) -> Claim:
-    return Claim(HOST, Reach.NAME, Origin(kind, name, namespace, created), ingress_class=ingress_class)
+    return Claim(HOST, Reach.NAME, Origin(kind, name, namespace, created), Terms(ingress_class=ingress_class))
 
 
-FLAG = Claim(HOST, Reach.NAME, Origin("flag", "--host"), ("192.0.2.8",))
-LINE = Claim(HOST, Reach.NAME, Origin("hosts file", "names:1"), ("192.0.2.9",))
+FLAG = Claim(HOST, Reach.NAME, Origin("flag", "--host"), Terms(("192.0.2.8",)))
+LINE = Claim(HOST, Reach.NAME, Origin("hosts file", "names:1"), Terms(("192.0.2.9",)))
 
 
 @pytest.mark.parametrize(
@@ -40,31 +39,31 @@ LINE = Claim(HOST, Reach.NAME, Origin("hosts file", "names:1"), ("192.0.2.9",))
         pytest.param(LINE, claim("a", created=""), id="a static name before the cluster's"),
         pytest.param(FLAG, LINE, id="a flag before a file"),
         pytest.param(
-            replace(claim("z"), routed=False),
+            with_terms(claim("z"), routed=False),
             claim("a", created=NEW),
             id="the older, also a mere listener",
         ),
         pytest.param(
-            replace(claim("z", created=NEW, kind="HTTPRoute"), since=OLD),
-            replace(claim("a", kind="Gateway"), routed=False),
+            with_terms(claim("z", created=NEW, kind="HTTPRoute"), since=OLD),
+            with_terms(claim("a", kind="Gateway"), routed=False),
             id="a route before the listener that it is as old as",
         ),
         pytest.param(
-            replace(claim("z", created="2026-03-01T00:00:00Z", kind="HTTPRoute"), since=OLD),
-            replace(claim("a", created=NEW, kind="GRPCRoute"), since=OLD),
+            with_terms(claim("z", created="2026-03-01T00:00:00Z", kind="HTTPRoute"), since=OLD),
+            with_terms(claim("a", created=NEW, kind="GRPCRoute"), since=OLD),
             id="of two routes at one listener the older",
         ),
-        pytest.param(LINE, replace(claim("a"), routed=False), id="a static name before a listener"),
+        pytest.param(LINE, with_terms(claim("a"), routed=False), id="a static name before a listener"),
         pytest.param(
             claim("a", ingress_class="inner"), claim("a", ingress_class="other"), id="what differs in its class alone"
         ),
         pytest.param(claim("a", kind="HTTPRoute"), claim("b"), id="of one age, the kind"),
         pytest.param(claim("z", kind="TLSRoute"), claim("a", created=NEW), id="the older, whatever the kinds"),
-        pytest.param(claim("a"), replace(claim("a"), target="192.0.2.4"), id="its target alone"),
-        pytest.param(claim("a"), replace(claim("a"), status=("192.0.2.3",)), id="its status alone"),
+        pytest.param(claim("a"), with_terms(claim("a"), target="192.0.2.4"), id="its target alone"),
+        pytest.param(claim("a"), with_terms(claim("a"), status=("192.0.2.3",)), id="its status alone"),
         pytest.param(
-            replace(LINE, addresses=("192.0.2.3",)),
-            replace(LINE, addresses=("192.0.2.4",)),
+            with_terms(LINE, addresses=("192.0.2.3",)),
+            with_terms(LINE, addresses=("192.0.2.4",)),
             id="its addresses alone",
         ),
     ],
@@ -111,14 +110,14 @@ STATUS = ("192.0.2.3", "lb.example.org", "2001:db8::3")
     ],
 )
 def test_the_target_an_object_chose_goes_before_that_of_its_class(target: str, addresses: tuple[str, ...]) -> None:
-    chosen = replace(claim("a", ingress_class="inner"), target=target, status=STATUS)
+    chosen = with_terms(claim("a", ingress_class="inner"), target=target, status=STATUS)
     targets = dataclasses.replace(TARGETS, services={"edge/relay": ("192.0.2.5",)})
     assert judge([chosen], targets=targets, guards=Guards()).addresses == addresses
 
 
 @pytest.mark.parametrize("target", ["service:edge/gone", "service:edge", "status"])
 def test_a_chosen_target_without_address_is_named_and_no_other_takes_its_place(target: str) -> None:
-    chosen = replace(claim("a", ingress_class="inner"), target=target, status=("lb.example.org",))
+    chosen = with_terms(claim("a", ingress_class="inner"), target=target, status=("lb.example.org",))
     verdict = judge(
         [chosen], targets=dataclasses.replace(TARGETS, services={"edge/relay": ("192.0.2.5",)}), guards=Guards()
     )
@@ -160,14 +159,16 @@ DOUBT = "its public record points elsewhere (198.51.100.9)"
 
 
 def test_an_unverified_winner_is_answered_with_the_reason() -> None:
-    doubted = replace(claim("a"), status=FOREIGN)
+    doubted = with_terms(claim("a"), status=FOREIGN)
     verdict = judge([claim("b"), doubted], targets=TARGETS, guards=Guards(), finding=ELSEWHERE)
     assert (verdict.winner, verdict.addresses, verdict.doubt) == (doubted, ("192.0.2.1",), DOUBT)
 
 
 def test_a_winner_that_owns_the_name_is_verified_whatever_the_others_are() -> None:
-    owner = replace(claim("a"), status=OWNED)
-    verdict = judge([owner, replace(claim("b"), status=FOREIGN)], targets=TARGETS, guards=Guards(), finding=ELSEWHERE)
+    owner = with_terms(claim("a"), status=OWNED)
+    verdict = judge(
+        [owner, with_terms(claim("b"), status=FOREIGN)], targets=TARGETS, guards=Guards(), finding=ELSEWHERE
+    )
     assert (verdict.winner, verdict.doubt) == (owner, "")
 
 
@@ -175,10 +176,10 @@ def test_a_winner_that_owns_the_name_is_verified_whatever_the_others_are() -> No
     ("others", "winner"),
     [
         pytest.param([], None, id="nobody else"),
-        pytest.param([replace(claim("z"), status=OWNED)], "z", id="the owner"),
+        pytest.param([with_terms(claim("z"), status=OWNED)], "z", id="the owner"),
         pytest.param([claim("z")], None, id="not one of whom nothing is known"),
         pytest.param(
-            [claim("y", ingress_class="inner"), replace(claim("z"), status=OWNED)],
+            [claim("y", ingress_class="inner"), with_terms(claim("z"), status=OWNED)],
             "z",
             id="one that owns it, not one whose status is missing",
         ),
@@ -186,7 +187,7 @@ def test_a_winner_that_owns_the_name_is_verified_whatever_the_others_are() -> No
     ],
 )
 def test_enforced_a_foreign_claim_leaves_its_place_to_the_next(others: list[Claim], winner: str | None) -> None:
-    foreign = replace(claim("a"), status=FOREIGN)
+    foreign = with_terms(claim("a"), status=FOREIGN)
     verdict = judge([foreign, *others], targets=TARGETS, guards=Guards(), finding=ELSEWHERE, enforce=True)
     assert (verdict.winner.origin.name if verdict.winner else None) == winner
     assert verdict.doubt == ""
@@ -213,14 +214,14 @@ def test_enforced_a_name_is_not_answered_before_its_record_was_looked_up(enforce
 
 
 def test_a_guard_overrides_a_finding() -> None:
-    foreign = replace(claim("a"), status=FOREIGN)
+    foreign = with_terms(claim("a"), status=FOREIGN)
     verdict = judge([foreign], targets=TARGETS, guards=Guards(deny=(HOST,)), finding=ELSEWHERE, enforce=True)
     assert [excluded.reason for excluded in verdict.excluded] == ["it is denied (--deny)"]
 
 
 def test_a_whole_top_level_domain_is_for_the_operator_alone() -> None:
     wild = Claim("*.lan", Reach.ONE_LABEL, claim("a").origin)
-    static = Claim("*.lan", Reach.ONE_LABEL, FLAG.origin, ("192.0.2.8",))
+    static = Claim("*.lan", Reach.ONE_LABEL, FLAG.origin, Terms(("192.0.2.8",)))
     verdict = judge([wild], targets=TARGETS, guards=Guards())
     assert (verdict.winner, "--allow lan" in verdict.excluded[0].reason) == (None, True)
     assert judge([wild, static], targets=TARGETS, guards=Guards()).winner == static
@@ -244,7 +245,7 @@ any_claims = st.builds(
     kind=st.sampled_from(["Ingress", "HTTPRoute"]),
 ).flatmap(
     lambda one: st.builds(
-        replace,
+        with_terms,
         st.just(one),
         routed=st.booleans(),
         target=st.sampled_from([None, "192.0.2.4", "status"]),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dnsproxy.admin.pages.routes import table_routes
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Verdict
@@ -44,7 +44,9 @@ def claims(draw: st.DrawFn, number: int) -> tuple[Claim, ...]:
     for hostname in draw(st.lists(st.sampled_from(HOSTNAMES), max_size=3)):
         reach = draw(st.sampled_from(Reach))
         name = hostname if reach is Reach.NAME else f"*.{hostname}"
-        found[name, reach] = Claim(name, reach, Origin("Ingress", f"i{number}", namespace, created), (), ingress_class)
+        found[name, reach] = Claim(
+            name, reach, Origin("Ingress", f"i{number}", namespace, created), Terms((), ingress_class)
+        )
     return tuple(found.values())
 
 

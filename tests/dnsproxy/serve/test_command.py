@@ -147,7 +147,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     (settings,) = made
     assert [str(endpoint) for endpoint in settings.listen] == ["[::1]:5353", "127.0.0.1:5354"]
     assert [str(endpoint) for endpoint in settings.forwarding.upstreams] == ["[2001:db8::53]:5300", "192.0.2.53:53"]
-    assert [(claim.hostname, claim.addresses) for claim in settings.hosts] == [
+    assert [(claim.hostname, claim.terms.addresses) for claim in settings.hosts] == [
         ("app.example.org", ("192.0.2.10", "2001:db8::10"))
     ]
     assert settings.cluster is not None

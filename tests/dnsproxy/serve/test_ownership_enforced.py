@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from trio.testing import MockClock
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE
 from tests.dnsproxy.serve.test_ownership_watch import (
@@ -246,7 +246,7 @@ async def test_thousands_of_names_of_one_namespace_do_not_delay_the_others(autoj
     names = [f"h{number}.example.net" for number in range(9_020)]
     async with enforcing({"*.example.net": [ELSEWHERE], APP: [BALANCER]}) as watched:
         flood = Origin("Ingress", "many", "flood", "2020-01-01T00:00:00Z")
-        claims = [Claim(name, Reach.NAME, flood, status=(BALANCER,)) for name in names]
+        claims = [Claim(name, Reach.NAME, flood, Terms(status=(BALANCER,))) for name in names]
         watched.registry.replace("Ingress", "flood/many", claims)
         watched.watch.note(names)
         await passes(1)

@@ -17,13 +17,12 @@ from typing import Any, Final
 
 import pytest
 import trio
-from msgspec.structs import replace
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from dnsproxy.dns.names import Reach, format_wire
 from dnsproxy.dns.wire import Query, scan_query
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms, with_terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE, OwnershipPace
@@ -100,7 +99,7 @@ def reply_to(message: bytes, found: Sequence[str] | int) -> bytes:
 def claim(hostname: str = APP, name: str = "app", *status: str, **rest: Any) -> Claim:
     reach = Reach.ONE_LABEL if hostname.startswith("*.") else Reach.NAME
     origin = Origin("Ingress", name, "shop", rest.pop("created", "2026-01-01T00:00:00Z"))
-    return Claim(hostname, reach, origin, status=status, **rest)
+    return Claim(hostname, reach, origin, Terms(status=status, **rest))
 
 
 @dataclass
@@ -500,7 +499,7 @@ async def test_a_real_upstream_is_asked_and_not_our_own_table(way: str) -> None:
     async with faulty_upstream(datagrams, streams) as upstream, running(upstream.endpoint) as server:
         registry = Registry(targets=Targets((RELAY,)), guards=Guards())
         for name in (APP, "own.example.org"):
-            registry.replace("Ingress", name, [replace(claim(name), status=(BALANCER,))])
+            registry.replace("Ingress", name, [with_terms(claim(name), status=(BALANCER,))])
         settings = OwnershipSettings(Mode.WARN, pace=QUICK)
         ask = server.server.ask_upstream
         watch = OwnershipWatch(registry, settings=settings, ask=ask, on_change=lambda: None)

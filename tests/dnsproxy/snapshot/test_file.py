@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.holds import Held, Holds
 from dnsproxy.hostnames.registry import Registry
@@ -58,7 +58,7 @@ def logs() -> Iterator[Logs]:
 
 
 def claim(hostname: str) -> Claim:
-    return Claim(hostname, Reach.NAME, Origin("Ingress", "web", "shop"), (), "nginx")
+    return Claim(hostname, Reach.NAME, Origin("Ingress", "web", "shop"), Terms((), "nginx"))
 
 
 def store_of(*hostnames: str) -> ClaimStore:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.snapshot.file import Services
 from dnsproxy.snapshot.format import (
     VERSION,
@@ -37,7 +37,7 @@ TAKEN: Final = 1_780_000_000.25
 
 
 def claim(hostname: str, reach: Reach = Reach.NAME) -> Claim:
-    return Claim(hostname, reach, Origin("Ingress", "web", "shop", "2026-01-01T00:00:00Z"), (), "nginx")
+    return Claim(hostname, reach, Origin("Ingress", "web", "shop", "2026-01-01T00:00:00Z"), Terms((), "nginx"))
 
 
 OBJECTS: Final = (
@@ -190,7 +190,7 @@ def test_another_setting_is_named(settings: dict[str, str], reason: str) -> None
 
 
 def test_the_shape_names_all_that_a_claim_consists_of() -> None:
-    assert {"Claim.hostname", "Claim.origin", "Claim.annotated", "Claim.since", "Origin.created"} <= set(claim_shape())
+    assert {"Claim.hostname", "Claim.origin", "Terms.annotated", "Terms.since", "Origin.created"} <= set(claim_shape())
 
 
 def store_with(count: int, *, per_object: int = 1) -> ClaimStore:

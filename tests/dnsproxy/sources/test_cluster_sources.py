@@ -15,7 +15,7 @@ from trio.testing import MockClock
 
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.name_limits import NameLimits
@@ -332,7 +332,7 @@ async def test_a_change_of_one_objects_service_judges_no_other_name_again(autoju
 def claim_of(source: str, name: str, *, target: str | None = None) -> Claim:
     """A restored claim of an object in the namespace of its kind."""
     namespace = "shop" if source == "Ingress" else "web"
-    return Claim(f"{name}.example.org", Reach.NAME, Origin(source, name, namespace), target=target)
+    return Claim(f"{name}.example.org", Reach.NAME, Origin(source, name, namespace), Terms(target=target))
 
 
 def restore(registry: Registry) -> None:
@@ -380,7 +380,7 @@ async def test_a_service_that_an_unchanged_object_of_the_snapshot_chose_is_follo
     def remember(registry: Registry) -> None:
         metadata = route("own.example.org", place="web/own").metadata
         origin = Origin("HTTPRoute", "own", "web", metadata.creation_timestamp or "")
-        claim = Claim("own.example.org", Reach.NAME, origin, ingress_class="public", target="service:shop/own")
+        claim = Claim("own.example.org", Reach.NAME, origin, Terms(ingress_class="public", target="service:shop/own"))
         registry.touch(registry.shares.restore("HTTPRoute", "web/own", [claim]))
 
     put_route(api, "own.example.org", **chosen("shop/own"))

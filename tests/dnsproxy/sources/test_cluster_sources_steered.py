@@ -53,7 +53,7 @@ def answers(watched: Watched) -> list[Any]:
 
 def gateway_of(watched: Watched) -> str:
     (claim,) = watched.keeper.registry.store.claims_for("web.example.org")
-    return f"gateway/{claim.gateway}"
+    return f"gateway/{claim.terms.gateway}"
 
 
 async def test_without_a_service_for_them_names_are_not_claimed(autojump_clock: MockClock) -> None:

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.sources.annotations import HOSTNAME
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.settings import IngressOptions
@@ -174,7 +174,9 @@ async def test_services_of_a_snapshot_count_until_the_cluster_has_spoken(autojum
     store = ClaimStore()
     for name in ("kept", "gone"):
         origin = Origin("Service", name, "git")
-        store.restore("Service", f"git/{name}", [Claim(f"{name}.example.org", Reach.NAME, origin, annotated=True)])
+        store.restore(
+            "Service", f"git/{name}", [Claim(f"{name}.example.org", Reach.NAME, origin, Terms(annotated=True))]
+        )
     lists = [failure(503, "Unavailable"), page(service("kept", "kept.example.org"), service("other"))]
     async with following_services(store, lists, QUIET) as followed:
         await followed.until(lambda: followed.services.errors["server-trouble"] == 1)

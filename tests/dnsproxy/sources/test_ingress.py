@@ -117,7 +117,7 @@ def test_class_is_the_one_that_the_object_names(
     ingress = parse(spec if spec is None else spec | {"rules": [{"host": "a.example.org"}]}, **metadata)
     assert ingress.class_name == expected
     for claim in claims_of(ingress, tls_only=False)[0]:
-        assert claim.ingress_class == expected
+        assert claim.terms.ingress_class == expected
 
 
 @pytest.mark.parametrize(("size", "claims"), [(253, 1), (254, 0), (250_000, 0)])
@@ -139,7 +139,7 @@ def marked(mark: str, text: str, *, where: str = "annotations") -> Ingress:
 
 def test_a_target_of_its_own_goes_with_every_claim() -> None:
     ingress = parse(BOTH, annotations={TARGET: "service:edge/relay"})
-    assert {claim.target for claim in claims_of(ingress, tls_only=False)[0]} == {"service:edge/relay"}
+    assert {claim.terms.target for claim in claims_of(ingress, tls_only=False)[0]} == {"service:edge/relay"}
 
 
 @pytest.mark.parametrize("where", ["annotations", "labels"])
@@ -174,7 +174,7 @@ def test_an_object_with_an_invalid_annotation_claims_nothing(mark: dict[str, str
 )
 def test_hostnames_of_an_annotation_count_beside_its_own(text: str, names: list[str]) -> None:
     claims, rejections = claims_of(marked(HOSTNAME, text), tls_only=False)
-    assert [(claim.hostname, claim.annotated) for claim in claims] == [(name, name != A) for name in names]
+    assert [(claim.hostname, claim.terms.annotated) for claim in claims] == [(name, name != A) for name in names]
     assert {claim.reach for claim in claims if claim.hostname.startswith("*")} <= {Reach.ONE_LABEL}
     assert rejections == []
 
@@ -197,7 +197,7 @@ def test_the_load_balancer_of_its_status_goes_with_every_claim() -> None:
         {"metadata": METADATA, "spec": BOTH, "status": {"loadBalancer": {"ingress": points}}}, Ingress
     )
     claims, _ = claims_of(ingress, tls_only=False)
-    assert {claim.status for claim in claims} == {("192.0.2.7", "lb.example.net")}
+    assert {claim.terms.status for claim in claims} == {("192.0.2.7", "lb.example.net")}
 
 
 @given(st.lists(st.text() | st.none()), st.lists(st.lists(st.text() | st.none()) | st.none()))

@@ -67,7 +67,7 @@ def test_default_class_applies_to_objects_without_one() -> None:
     source.change_ingresses({"n/x": ingress("a"), "n/y": ingress("b", "l")})
     assert source.change_classes({"l": default("l"), "k": default("k", marked=False)}) == frozenset()
     assert source.change_classes({"k": default("k"), "l": None}) == {"a"}
-    assert [claim.ingress_class for claim in store.claims()] == ["k"]
+    assert [claim.terms.ingress_class for claim in store.claims()] == ["k"]
     assert source.change_classes({"k": default("k")}) == frozenset()
     assert source.change_classes({"k": None}) == {"a"}
     assert hostnames(store) == set()
@@ -79,7 +79,7 @@ def test_object_that_left_does_not_come_back_with_a_class() -> None:
     source.change_ingresses({"n/x": ingress("a"), "n/y": ingress("b")})
     source.change_ingresses({"n/x": None, "n/y": ingress("b", "own")})
     assert source.change_classes({"k": default("k")}) == frozenset()
-    assert [claim.ingress_class for claim in store.claims()] == ["own"]
+    assert [claim.terms.ingress_class for claim in store.claims()] == ["own"]
 
 
 def test_tls_only_is_passed_on() -> None:

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.rights import LABEL, Annotations, Rights
 from dnsproxy.sources.annotations import HOSTNAME, TARGET
@@ -251,9 +251,11 @@ def restore(registry: Registry) -> None:
         ("own", {"target": "service:shop/own"}),
     )
     for name, more in restored:
-        claims = [Claim(f"{name}.example.org", Reach.NAME, Origin("Ingress", name, "shop"), **more)]
+        claims = [Claim(f"{name}.example.org", Reach.NAME, Origin("Ingress", name, "shop"), Terms(**more))]
         if name == "more":
-            claims.append(Claim("added.example.org", Reach.NAME, Origin("Ingress", name, "shop"), annotated=True))
+            claims.append(
+                Claim("added.example.org", Reach.NAME, Origin("Ingress", name, "shop"), Terms(annotated=True))
+            )
         registry.touch(registry.shares.restore("Ingress", f"shop/{name}", claims))
 
 

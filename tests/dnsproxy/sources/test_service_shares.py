@@ -7,13 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.sources.service_shares import ServiceShares
 from dnsproxy.sources.target_service import UseChange
 
 
 def claim(hostname: str, namespace: str, target: str | None) -> Claim:
-    return Claim(hostname, Reach.NAME, Origin("Ingress", "web", namespace), target=target)
+    return Claim(hostname, Reach.NAME, Origin("Ingress", "web", namespace), Terms(target=target))
 
 
 def service(key: str) -> str:

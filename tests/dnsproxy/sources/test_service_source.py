@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.service_source import AnnotatedService, ServiceSource, claims_of
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
@@ -34,13 +34,13 @@ def service(annotations: Any = None, *, points: Any = None, **rest: Any) -> Anno
 
 def test_an_annotated_service_is_answered() -> None:
     claims, rejections = claims_of(service({HOSTNAME: GIT}, points=[{"ip": "192.0.2.22"}]))
-    assert claims == [Claim(GIT, Reach.NAME, ORIGIN, status=("192.0.2.22",), annotated=True)]
+    assert claims == [Claim(GIT, Reach.NAME, ORIGIN, Terms(status=("192.0.2.22",), annotated=True))]
     assert rejections == []
 
 
 def test_it_may_choose_its_target() -> None:
     (claim,), _ = claims_of(service({HOSTNAME: GIT, TARGET: "service:git/gitlab-shell"}))
-    assert claim.target == "service:git/gitlab-shell"
+    assert claim.terms.target == "service:git/gitlab-shell"
 
 
 def test_a_wildcard_covers_what_it_does_in_dns() -> None:
@@ -83,7 +83,7 @@ def test_a_bad_hostname_harms_no_other() -> None:
 @pytest.mark.parametrize("rest", [{"status": None}, {"status": {}}, {"spec": None}], ids=str)
 def test_absent_fields_of_a_service_are_not_needed(rest: Any) -> None:
     (claim,), _ = claims_of(service({HOSTNAME: GIT}, **rest))
-    assert claim.status == ()
+    assert claim.terms.status == ()
 
 
 def test_services_come_change_and_go() -> None:

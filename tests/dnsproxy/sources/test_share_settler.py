@@ -89,10 +89,10 @@ async def test_ingress_without_a_class_that_comes_back_has_the_present_default(a
         await until_names(registry, "a")
         annotations = {"ingressclass.kubernetes.io/is-default-class": "true"}
         api.put("networking.k8s.io", "ingressclasses", {"metadata": {"name": "edge", "annotations": annotations}})
-        await until(lambda: [claim.ingress_class for claim in registry.store.claims()] == ["edge"])
+        await until(lambda: [claim.terms.ingress_class for claim in registry.store.claims()] == ["edge"])
         api.remove("networking.k8s.io", "ingresses", "shop/old")
         await until_names(registry, "b")
-        assert [claim.ingress_class for claim in registry.store.claims()] == ["edge"]
+        assert [claim.terms.ingress_class for claim in registry.store.claims()] == ["edge"]
 
 
 async def test_older_object_takes_the_place_of_the_youngest(autojump_clock: MockClock) -> None:

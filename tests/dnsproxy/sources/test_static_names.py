@@ -38,7 +38,7 @@ def read(content: str) -> tuple[Names, dict[int, str]]:
         path, _, number = rejection.origin.name.rpartition(":")
         assert (rejection.origin.kind, path) == ("hosts file", "names")
         faults[int(number)] = rejection.reason
-    return {hostname: claim.addresses for hostname, claim in claims.items()}, faults
+    return {hostname: claim.terms.addresses for hostname, claim in claims.items()}, faults
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_any_text_is_a_hosts_file(content: str) -> None:
 )
 def test_a_flag_is_a_claim(text: str, hostname: str, reach: Reach, addresses: tuple[str, ...]) -> None:
     claim = parse_host_flag(text)
-    assert (claim.hostname, claim.reach, claim.addresses) == (hostname, reach, addresses)
+    assert (claim.hostname, claim.reach, claim.terms.addresses) == (hostname, reach, addresses)
     assert claim.origin == Origin("flag", f"--host {text}")
 
 
@@ -186,7 +186,7 @@ def test_a_flag_is_a_claim(text: str, hostname: str, reach: Reach, addresses: tu
 )
 def test_flags_for_one_name_add_up_as_lines_do(flags: list[str], addresses: tuple[str, ...]) -> None:
     joined = {claim.hostname: claim for claim in join_flags(map(parse_host_flag, flags))}
-    assert joined["a.example.org"].addresses == addresses
+    assert joined["a.example.org"].terms.addresses == addresses
     lines = "".join(f"{address} a.example.org\n" for address in addresses)
     assert read(lines)[0]["a.example.org"] == addresses
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dnsproxy.answers.table import HostTable
 from dnsproxy.answers.table_writer import TableWriter
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
@@ -87,7 +87,7 @@ def test_a_line_that_stays_is_not_judged_again() -> None:
 @pytest.mark.parametrize("lines", [[], ["# empty"], ["bad line"]], ids=["nothing", "comment", "fault"])
 def test_other_sources_keep_their_claims_when_the_file_is_emptied(lines: list[str]) -> None:
     following = Following()
-    flag = Claim("a.example.org", Reach.NAME, Origin("flag", "--host"), ("192.0.2.8",))
+    flag = Claim("a.example.org", Reach.NAME, Origin("flag", "--host"), Terms(("192.0.2.8",)))
     following.registry.replace("flag", "--host", [flag])
     following.replace("192.0.2.1 a.example.org", "192.0.2.1 b.example.org")
     following.replace(*lines)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dnsproxy.answers.table import Host
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.verdict import Excluded, Verdict
 from dnsproxy.zone.control import FORMAT, Control, SavedGuards, format_control, parse_control
@@ -28,7 +28,7 @@ HOSTNAME: Final = "app.example.org"
 
 
 def claim(name: str = "app", **more: Any) -> Claim:
-    return Claim(HOSTNAME, Reach.NAME, Origin("Ingress", name, "shop", "2026-01-01T00:00:00Z"), **more)
+    return Claim(HOSTNAME, Reach.NAME, Origin("Ingress", name, "shop", "2026-01-01T00:00:00Z"), Terms(**more))
 
 
 def answered(excluded: int = 0, addresses: tuple[str, ...] = ("192.0.2.1",)) -> Judgement:
@@ -65,8 +65,8 @@ def test_a_claim_is_read_with_all_of_its_fields() -> None:
     )
     unset = [name for name in shown.__struct_fields__ if getattr(shown, name) == getattr(claim(), name)]
     assert unset == ["hostname", "reach", "origin"]
-    verdict = Verdict(shown, shown.addresses, (), contenders=(shown,))
-    judged = Judgement(Host(HOSTNAME, Reach.NAME, shown.addresses), verdict)
+    verdict = Verdict(shown, shown.terms.addresses, (), contenders=(shown,))
+    judged = Judgement(Host(HOSTNAME, Reach.NAME, shown.terms.addresses), verdict)
     assert parse_row(format_row(HOSTNAME, [judged]) or b"") == (HOSTNAME, (judged,))
 
 

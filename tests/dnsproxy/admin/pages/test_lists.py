@@ -16,7 +16,7 @@ from dnsproxy.admin.pages.list_page import LONGEST_PLACE, SIZE, List, format_lis
 from dnsproxy.admin.pages.lists import LISTS
 from dnsproxy.admin.pages.overview import LONGEST_SEARCH
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
@@ -39,7 +39,7 @@ def registry_of(claims: Iterable[Claim], rejections: Iterable[Rejection] = ()) -
 
 def claim(hostname: str, name: str = "web", *, namespace: str = "shop", **more: Any) -> Claim:
     reach = more.pop("reach", Reach.ONE_LABEL if hostname.startswith("*.") else Reach.NAME)
-    return Claim(hostname, reach, Origin("Ingress", name, namespace, more.pop("created", "")), **more)
+    return Claim(hostname, reach, Origin("Ingress", name, namespace, more.pop("created", "")), Terms(**more))
 
 
 def page_of(registry: Registry, path: str, query: Mapping[str, str] | None = None) -> str:

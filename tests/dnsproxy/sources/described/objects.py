@@ -51,7 +51,7 @@ class Fed:
 
     def names(self) -> dict[str, str | None]:
         """The claimed hostnames with their classes."""
-        return {claim.hostname: claim.ingress_class for claim in self.store.claims()}
+        return {claim.hostname: claim.terms.ingress_class for claim in self.store.claims()}
 
     def reasons(self) -> list[str]:
         return [rejection.reason for rejection in self.store.rejections()]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.described.contribution import contribution
 from dnsproxy.sources.described.table import KINDS
@@ -101,8 +101,7 @@ def test_a_claim_has_its_origin_its_class_and_its_load_balancer() -> None:
         "a.example.org",
         Reach.NAME,
         Origin("HTTPProxy", "shop", "web", CREATED),
-        ingress_class="internal",
-        status=("192.0.2.7", "lb.example.net"),
+        Terms(ingress_class="internal", status=("192.0.2.7", "lb.example.net")),
     )
 
 
@@ -112,7 +111,7 @@ def test_only_the_routers_that_admit_a_route_are_its_load_balancers() -> None:
     (claim,), _ = claimed(
         "Route", decode(kind_named("Route"), {"host": "a.example.org"}, {"ingress": [refused, admits]})
     )
-    assert claim.status == ("yes.example.net",)
+    assert claim.terms.status == ("yes.example.net",)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +263,7 @@ def test_a_map_of_any_depth_is_a_fault_like_any_other() -> None:
 def test_annotations_count_as_on_an_ingress() -> None:
     annotations = {HOSTNAME: "more.example.org, *.deep.example.org", TARGET: "192.0.2.9"}
     claims, reasons = claimed("HTTPProxy", http_proxy("a.example.org", annotations=annotations))
-    assert [(claim.hostname, claim.annotated, claim.target) for claim in claims] == [
+    assert [(claim.hostname, claim.terms.annotated, claim.terms.target) for claim in claims] == [
         ("a.example.org", False, "192.0.2.9"),
         ("more.example.org", True, "192.0.2.9"),
         ("*.deep.example.org", True, "192.0.2.9"),

@@ -5,18 +5,16 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.sources.external_dns.alias_chains import Chain, claim_like, follow_aliases
 
 INGRESS = Claim(
     "shop.org",
     Reach.NAME,
     Origin("Ingress", "web", "shop", "2026-01-01T00:00:00Z"),
-    ingress_class="nginx",
-    status=("192.0.2.1",),
-    since="2025-01-01T00:00:00Z",
+    Terms(ingress_class="nginx", status=("192.0.2.1",), since="2025-01-01T00:00:00Z"),
 )
-STATIC = Claim("static.org", Reach.NAME, Origin("flag", "--host"), ("192.0.2.7", "2001:db8::7"))
+STATIC = Claim("static.org", Reach.NAME, Origin("flag", "--host"), Terms(("192.0.2.7", "2001:db8::7")))
 ALIASES = {
     "b.org": "c.org",
     "c.org": "end.org",
@@ -79,10 +77,7 @@ def test_an_alias_is_answered_as_the_name_is() -> None:
         "a.org",
         Reach.NAME,
         MINE,
-        ingress_class="nginx",
-        status=("192.0.2.1",),
-        annotated=True,
-        declared=("shop.org",),
+        Terms(ingress_class="nginx", status=("192.0.2.1",), annotated=True, declared=("shop.org",)),
     )
 
 
@@ -95,14 +90,13 @@ def test_a_target_stays_in_the_right_of_its_chooser(namespace: str, target_from:
         "shop.org",
         Reach.NAME,
         Origin("Ingress", "web", namespace),
-        target="service:shop/x",
-        target_from=target_from,
+        Terms(target="service:shop/x", target_from=target_from),
     )
     one = claim_like(chosen, "*.a.org", MINE, alias="shop.org")
-    assert (one.target, one.target_from, one.reach) == ("service:shop/x", expected, Reach.ANY_LABELS)
+    assert (one.terms.target, one.terms.target_from, one.reach) == ("service:shop/x", expected, Reach.ANY_LABELS)
 
 
 def test_the_addresses_of_a_static_name_are_no_right_of_an_alias() -> None:
     """Claim.addresses would skip every guard and the ownership check."""
     one = claim_like(STATIC, "a.org", MINE, alias="static.org")
-    assert (one.addresses, one.target, one.target_from) == ((), "192.0.2.7,2001:db8::7", "")
+    assert (one.terms.addresses, one.terms.target, one.terms.target_from) == ((), "192.0.2.7,2001:db8::7", "")

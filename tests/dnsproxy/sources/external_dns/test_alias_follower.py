@@ -15,7 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.dns.addresses import PublicRecord
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.sources.external_dns.alias_follower import AliasFollower
 from dnsproxy.sources.external_dns.alias_schedule import pause_of
@@ -186,6 +186,8 @@ async def test_rows_that_affect_no_alias_are_not_kept(autojump_clock: MockClock)
 def test_the_name_of_another_claim_is_no_alias_of_the_source() -> None:
     """A guard for the tests' own table."""
     world = World()
-    world.table["shop.org"] = Claim("shop.org", Reach.NAME, Origin("DNSEndpoint", "x", "web"), target="192.0.2.3")
+    world.table["shop.org"] = Claim(
+        "shop.org", Reach.NAME, Origin("DNSEndpoint", "x", "web"), Terms(target="192.0.2.3")
+    )
     world.put("shop/a", record(DB, "CNAME", "shop.org"))
     assert world.targets == {DB: "192.0.2.3"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms
 from dnsproxy.sources.external_dns.contribution import contribution
 from dnsproxy.sources.external_dns.facts import read
 from dnsproxy.sources.external_dns.headless import endpoints_of
@@ -37,7 +37,7 @@ def of(one: Any, *endpoints: Any, **more: Any) -> tuple[list[Claim], list[Reject
 
 def claim(name: str = DB, *, kind: str = "Service", origin: str = "db", **fields: Any) -> Claim:
     place = Origin(kind, origin, "shop", CREATED)
-    return Claim(name, Reach.NAME, place, **{"annotated": True, **fields})
+    return Claim(name, Reach.NAME, place, Terms(**{"annotated": True, **fields}))
 
 
 def own(*addresses: str, name: str = DB) -> Claim:
@@ -180,7 +180,7 @@ def test_below_a_wildcard_pods_have_no_names() -> None:
 def test_of_many_pods_the_first_are_answered() -> None:
     pods = [endpoint(f"10.244.{n // 250}.{n % 250}", f"db-{n}") for n in range(1_000)]
     claims, (addresses, names) = of(headless({HOSTNAME: DB}), *pods, most=10)
-    assert (len(claims), len(claims[0].status)) == (10, 64)
+    assert (len(claims), len(claims[0].terms.status)) == (10, 64)
     assert "1,000 endpoints: only 64 are answered" in addresses.reason
     assert "more than 10 names" in names.reason
 
@@ -200,7 +200,7 @@ def test_an_ingress_has_its_class(class_name: str | None, default: str | None, e
 def test_an_ingress_has_the_class_of_its_annotation_and_wildcards_as_in_dns() -> None:
     marks = {HOSTNAME: "*.example.org", "kubernetes.io/ingress.class": "old", OURS + "target": "service:shop/x"}
     (one,), _ = of(ingress(marks, class_name=None))
-    assert (one.ingress_class, one.reach, one.target) == ("old", Reach.ANY_LABELS, "service:shop/x")
+    assert (one.terms.ingress_class, one.reach, one.terms.target) == ("old", Reach.ANY_LABELS, "service:shop/x")
 
 
 @pytest.mark.parametrize("host", [None, DB, "*.example.org", "*.org"], ids=str)
@@ -219,4 +219,4 @@ def test_a_gateway_claims_what_a_listener_serves(host: str | None) -> None:
 
 def test_a_gateway_that_no_controller_accepts_is_not_accepted() -> None:
     (one,), _ = of(gateway({HOSTNAME: DB}, status=None))
-    assert not one.accepted
+    assert not one.terms.accepted

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from dnsproxy.dns.addresses import PublicRecord
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.claims import Claim, Origin, Terms, with_terms
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.hostnames.wildcards import wider
@@ -24,7 +24,7 @@ from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.external_dns.objects import CREATED, dns_endpoint, record
 
 DB = "db.example.org"
-SHOP = Claim("shop.org", Reach.NAME, Origin("Ingress", "web", "shop"), ingress_class="nginx")
+SHOP = Claim("shop.org", Reach.NAME, Origin("Ingress", "web", "shop"), Terms(ingress_class="nginx"))
 FOUND = PublicRecord(("192.0.2.1", "2001:db8::1"), exists=True, ttl=60)
 MOVED = PublicRecord(("192.0.2.2",), exists=True, ttl=60)
 
@@ -56,7 +56,7 @@ class World:
 
     def _row(self, name: str) -> Claim | None:
         """The oldest claim with an address, whatever the order in which the store got them."""
-        able = [one for one in self.store.claims_for(name) if one.target != "own"]
+        able = [one for one in self.store.claims_for(name) if one.terms.target != "own"]
         return min(able, key=lambda one: (one.origin.created, str(one.origin)), default=None)
 
     def seek(self, new: set[str], old: set[str]) -> None:
@@ -97,7 +97,7 @@ class World:
 
     @property
     def targets(self) -> dict[str, str | None]:
-        return {one.hostname: one.target for one in self.store.claims()}
+        return {one.hostname: one.terms.target for one in self.store.claims()}
 
     @property
     def reasons(self) -> list[str]:
@@ -108,7 +108,7 @@ def test_addresses_are_claimed_at_once() -> None:
     world = World()
     assert world.put("shop/a", record(DB, "A", "192.0.2.1"), record(DB, "AAAA", "2001:db8::1")) == {DB}
     (one,) = world.store.claims()
-    assert one == Claim(DB, Reach.NAME, Origin(SOURCE, "a", "shop", CREATED), target="192.0.2.1,2001:db8::1")
+    assert one == Claim(DB, Reach.NAME, Origin(SOURCE, "a", "shop", CREATED), Terms(target="192.0.2.1,2001:db8::1"))
     assert world.delete("shop/a") == {DB}
     assert world.source.is_empty()
 
@@ -137,10 +137,15 @@ def test_an_alias_of_a_name_in_the_table_is_answered_as_that_is() -> None:
     world.table["shop.org"] = SHOP
     world.put("shop/a", record(DB, "CNAME", "shop.org"))
     (one,) = world.store.claims()
-    assert (one.hostname, one.ingress_class, one.target, one.declared) == (DB, "nginx", None, ("shop.org",))
+    assert (one.hostname, one.terms.ingress_class, one.terms.target, one.terms.declared) == (
+        DB,
+        "nginx",
+        None,
+        ("shop.org",),
+    )
     assert not world.sought
-    assert world.answer("shop.org", replace(SHOP, ingress_class="other")) == {DB}
-    assert [one.ingress_class for one in world.store.claims()] == ["other"]
+    assert world.answer("shop.org", with_terms(SHOP, ingress_class="other")) == {DB}
+    assert [one.terms.ingress_class for one in world.store.claims()] == ["other"]
     assert world.answer("shop.org", None) == {DB}
     assert world.sought == {"shop.org"}
     assert world.targets == {DB: "own"}
@@ -200,7 +205,7 @@ def test_a_name_that_is_gone_takes_its_addresses_away(found: PublicRecord, named
 def test_the_addresses_of_a_snapshot_count_until_the_first_answer() -> None:
     world = World()
     origin = Origin(SOURCE, "a", "shop", CREATED)
-    saved = Claim(DB, Reach.NAME, origin, target="192.0.2.9", declared=("lb.org",))
+    saved = Claim(DB, Reach.NAME, origin, Terms(target="192.0.2.9", declared=("lb.org",)))
     world.store.restore(SOURCE, "shop/a", [saved])
     assert world.put("shop/a", record(DB, "CNAME", "lb.org")) == frozenset()
     assert world.look("lb.org", None) == frozenset()
@@ -250,7 +255,7 @@ def test_the_addresses_of_another_namespace_are_those_of_the_table() -> None:
     world = World()
     world.put("web/b", record("b.org", "A", "192.0.2.5"))
     world.put("shop/a", record("a.org", "CNAME", "b.org"))
-    assert {one.hostname: (one.target, one.target_from) for one in world.store.claims()} == {
+    assert {one.hostname: (one.terms.target, one.terms.target_from) for one in world.store.claims()} == {
         "b.org": ("192.0.2.5", ""),
         "a.org": ("192.0.2.5", "web"),
     }
@@ -307,7 +312,10 @@ def test_a_name_of_the_table_counts_below_a_wildcard_alias_of_the_namespace() ->
     world = World()
     world.table["x.w.org"] = replace(SHOP, hostname="x.w.org")
     world.put("shop/a", record("a.org", "CNAME", "x.w.org"), record("*.w.org", "CNAME", "lb.org"))
-    assert {one.hostname: one.ingress_class for one in world.store.claims()} == {"a.org": "nginx", "*.w.org": None}
+    assert {one.hostname: one.terms.ingress_class for one in world.store.claims()} == {
+        "a.org": "nginx",
+        "*.w.org": None,
+    }
 
 
 def test_an_unreadable_object_harms_no_other() -> None:

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.claims import Claim, with_terms
 from dnsproxy.sources.external_dns.kinds import BESIDE, CLAIMING, GATEWAY, INGRESS, SERVICE, SLICE, WATCHED
 from dnsproxy.sources.external_dns.source import ExternalDnsSource
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
@@ -78,13 +77,13 @@ def test_a_service_that_loses_its_annotations_loses_its_names_at_once() -> None:
 def test_claims_of_a_snapshot_count_until_the_slices_were_read() -> None:
     """The follower settles once all kinds were read."""
     store = ClaimStore()
-    store.restore(SERVICE, "shop/db", [replace(_claim_of(headless({HOSTNAME: DB})), status=("10.244.0.7",))])
+    store.restore(SERVICE, "shop/db", [with_terms(_claim_of(headless({HOSTNAME: DB})), status=("10.244.0.7",))])
     source = ExternalDnsSource(store)
     assert source.change(SERVICE, {"shop/db": headless({HOSTNAME: DB})}) == frozenset()
-    assert only(store).status == ("10.244.0.7",)
+    assert only(store).terms.status == ("10.244.0.7",)
     source.change(SLICE, {"shop/db-1": endpoint_slice(endpoint("10.244.0.8"))})
     assert settle(source) == {DB}
-    assert only(store).status == ("10.244.0.8",)
+    assert only(store).terms.status == ("10.244.0.8",)
 
 
 def _claim_of(one: Any) -> Claim:
@@ -104,10 +103,10 @@ def test_pods_are_followed() -> None:
     assert settle(source) == {DB, f"db-0.{DB}"}
     source.change(SLICE, {"shop/db-1": endpoint_slice(endpoint("10.244.0.7", "db-0", ready=False))})
     assert settle(source) == {DB, f"db-0.{DB}"}
-    assert only(store).status == ()
+    assert only(store).terms.status == ()
     source.change(SERVICE, {"shop/db": headless({HOSTNAME: DB}, publishNotReadyAddresses=True)})
     settle(source)
-    assert {one.status for one in store.claims()} == {("10.244.0.7",)}
+    assert {one.terms.status for one in store.claims()} == {("10.244.0.7",)}
     source.change(SLICE, {"shop/db-1": Unreadable(ObjectMeta("db-1", "shop"), "broken")})
     assert settle(source) == {DB, f"db-0.{DB}"}
 
@@ -125,13 +124,13 @@ def test_an_ingress_without_a_class_has_the_default_one() -> None:
     source = ExternalDnsSource(store)
     source.change(INGRESS, {"shop/web": ingress({HOSTNAME: DB}, class_name=None)})
     settle(source)
-    assert only(store).ingress_class is None
+    assert only(store).terms.ingress_class is None
     source.change(CLASSES, {"a": ingress_class("a"), "b": ingress_class("b", default=True), "c": None})
     assert settle(source) == {DB}
-    assert only(store).ingress_class == "b"
+    assert only(store).terms.ingress_class == "b"
     source.change(CLASSES, {"b": Unreadable(ObjectMeta("b"), "broken")})
     settle(source)
-    assert only(store).ingress_class is None
+    assert only(store).terms.ingress_class is None
 
 
 @pytest.mark.parametrize(
@@ -159,7 +158,7 @@ def test_an_ingress_without_a_class_counts_if_the_default_one_does() -> None:
     source.change(INGRESS, {"shop/web": ingress({HOSTNAME: DB}, class_name=None)})
     source.change(CLASSES, {"in": ingress_class("in", default=True)})
     settle(source)
-    assert only(store).ingress_class == "in"
+    assert only(store).terms.ingress_class == "in"
 
 
 def test_an_object_that_was_left_out_can_be_reported_again() -> None:
@@ -170,7 +169,7 @@ def test_an_object_that_was_left_out_can_be_reported_again() -> None:
     settle(source)
     store.replace(SERVICE, "shop/db", ())
     assert source.report(SERVICE, "shop/db") == {DB}
-    assert only(store).status == ("10.244.0.7",)
+    assert only(store).terms.status == ("10.244.0.7",)
     assert source.report(SERVICE, "shop/gone") == frozenset()
 
 

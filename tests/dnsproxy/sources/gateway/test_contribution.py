@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Rejection
+from dnsproxy.hostnames.claims import Claim, Rejection, Terms
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.gateway.contribution import contribution
 from dnsproxy.sources.gateway.facts import read_facts
@@ -80,7 +80,7 @@ def test_a_route_claims_what_it_serves_with_its_listeners(
         claims, rejections = contribute((kind, route(*own)), (GATEWAY, gateway(*listeners)))
         assert sorted(claim.hostname for claim in claims) == expected
         assert bool(claims or rejections)
-        assert all(claim.routed for claim in claims)
+        assert all(claim.terms.routed for claim in claims)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_gateway_and_a_listener_set_listen_for_the_hostnames_of_their_annotati
         ("mqtt.example.org", Reach.NAME),
         ("*.example.net", Reach.ANY_LABELS),
     ]
-    assert not any(claim.routed for claim in claims)
+    assert not any(claim.terms.routed for claim in claims)
     assert rejections == []
     extra = (LISTENER_SET, listener_set(listener(), annotations={HOSTNAME: "ssh.example.org"}))
     assert names(extra, main) == ["ssh.example.org"]
@@ -135,8 +135,10 @@ def test_a_claim_has_the_reach_of_the_specification_and_the_class_and_status_of_
     origin = read_facts(HTTP_ROUTE, route(created=NEW)).origin
     status = ("192.0.2.7", "lb.example.org")
     assert claims == [
-        Claim("a.example.org", Reach.NAME, origin, ingress_class="inner", status=status, gateway="infra/main"),
-        Claim("*.example.org", Reach.ANY_LABELS, origin, ingress_class="inner", status=status, gateway="infra/main"),
+        Claim("a.example.org", Reach.NAME, origin, Terms(ingress_class="inner", status=status, gateway="infra/main")),
+        Claim(
+            "*.example.org", Reach.ANY_LABELS, origin, Terms(ingress_class="inner", status=status, gateway="infra/main")
+        ),
     ]
     assert rejections == []
 
@@ -159,7 +161,7 @@ def test_the_first_parent_that_serves_a_name_gives_its_class() -> None:
         ([TO_GATEWAY | {"sectionName": "x"}, inner], {"a.example.org": "inner", "b.example.org": "inner"}),
     ):
         claims, rejections = contribute((HTTP_ROUTE, route("a.example.org", "b.example.org", parents=parents)), *others)
-        assert {claim.hostname: claim.ingress_class for claim in claims} == expected
+        assert {claim.hostname: claim.terms.ingress_class for claim in claims} == expected
         assert rejections == []
 
 
@@ -169,7 +171,7 @@ def test_a_route_without_names_takes_each_from_the_first_parent_that_has_it() ->
         (GATEWAY, gateway(listener("a.example.org"), place="infra/inner", class_name="inner")),
     ]
     (claim,), _ = contribute((HTTP_ROUTE, route(parents=[parent_ref("infra/inner"), TO_GATEWAY])), *others)
-    assert claim.ingress_class == "inner"
+    assert claim.terms.ingress_class == "inner"
 
 
 def test_a_route_reaches_a_listener_set_through_itself_alone() -> None:
@@ -207,8 +209,8 @@ def test_a_listener_claims_its_exact_name_as_a_mere_listener(listeners: list[Any
             (place, one), *([] if place == GATEWAY else [(GATEWAY, gateway(allowedListeners=ALL_SETS))])
         )
         assert [claim.hostname for claim in claims] == expected
-        assert not any(claim.routed for claim in claims)
-        assert all(claim.ingress_class == "public" for claim in claims)
+        assert not any(claim.terms.routed for claim in claims)
+        assert all(claim.terms.ingress_class == "public" for claim in claims)
 
 
 @pytest.mark.parametrize(
@@ -351,7 +353,7 @@ def test_the_target_of_a_route_goes_before_that_of_its_gateway(
     """The right to choose a target is that of the namespace of the object that chose it."""
     others = [(GATEWAY, gateway(listener(), annotations={TARGET: of_gateway}))]
     (claim,), _ = contribute((HTTP_ROUTE, route("a.org", annotations={TARGET: own})), *others)
-    assert (claim.target, claim.target_from) == (expected, chosen_in)
+    assert (claim.terms.target, claim.terms.target_from) == (expected, chosen_in)
 
 
 @pytest.mark.parametrize(
@@ -373,13 +375,13 @@ def test_a_hostname_that_only_an_annotation_adds_is_marked(
 ) -> None:
     listeners = [listener(hostname, f"l{number}") for number, hostname in enumerate(doors)]
     claims, _ = contribute((HTTP_ROUTE, route(*own, annotations={HOSTNAME: marked})), (GATEWAY, gateway(*listeners)))
-    assert [claim.hostname for claim in claims if claim.annotated] == annotated
+    assert [claim.hostname for claim in claims if claim.terms.annotated] == annotated
 
 
 def test_a_hostname_that_an_annotation_adds_to_a_listener_is_marked() -> None:
     marked = gateway(listener("a.org"), annotations={HOSTNAME: "a.org,b.org"})
     claims, _ = contribute((GATEWAY, marked))
-    assert [(claim.hostname, claim.annotated) for claim in claims] == [("a.org", False), ("b.org", True)]
+    assert [(claim.hostname, claim.terms.annotated) for claim in claims] == [("a.org", False), ("b.org", True)]
 
 
 @pytest.mark.parametrize("status", [None, {}, {"conditions": [{"type": "Accepted", "status": "False"}]}])
@@ -387,7 +389,7 @@ def test_the_claims_of_a_gateway_that_nobody_accepts_say_so(status: Any) -> None
     unserved = (GATEWAY, gateway(listener("a.org"), status=status))
     for objects in ([unserved], [(HTTP_ROUTE, route("a.org")), unserved]):
         (claim,), _ = contribute(*objects)
-        assert not claim.accepted
+        assert not claim.terms.accepted
 
 
 @pytest.mark.parametrize("label", [IGNORE, TARGET])
@@ -420,10 +422,10 @@ def test_a_stranger_of_an_object_claims_nothing() -> None:
 def test_a_route_is_as_old_as_the_listener_that_it_takes_its_name_from(hostname: str | None, since: str) -> None:
     old, young = gateway(listener(hostname), created=OLD), route("app.example.org", created=NEW)
     (found, *_), _ = contribute((HTTP_ROUTE, young), (GATEWAY, old))
-    assert found.since == since
+    assert found.terms.since == since
 
 
 def test_a_route_that_is_older_than_its_listener_keeps_its_own_age() -> None:
     young = gateway(listener("app.example.org"), created=NEW)
     (found, *_), _ = contribute((HTTP_ROUTE, route("app.example.org", created=OLD)), (GATEWAY, young))
-    assert (found.since, found.origin.created) == ("", OLD)
+    assert (found.terms.since, found.origin.created) == ("", OLD)

@@ -57,7 +57,7 @@ class Fed:
         return self.settle()
 
     def names(self, *, routed: bool = True) -> set[str]:
-        return {claim.hostname for claim in self.store.claims() if claim.routed is routed}
+        return {claim.hostname for claim in self.store.claims() if claim.terms.routed is routed}
 
     def told(self) -> tuple[set[Claim], set[Rejection]]:
         return set(self.store.claims()), set(self.store.rejections())

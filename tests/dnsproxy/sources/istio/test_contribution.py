@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Rejection
+from dnsproxy.hostnames.claims import Claim, Rejection, Terms
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.istio.contribution import contribution
 from dnsproxy.sources.istio.facts import read_facts
@@ -73,7 +73,7 @@ def test_a_virtual_service_claims_what_it_and_the_servers_serve(
 ) -> None:
     claims, _ = contribute(service(*own), gateway(*doors))
     assert [claim.hostname for claim in claims] == expected
-    assert all(claim.routed for claim in claims)
+    assert all(claim.terms.routed for claim in claims)
 
 
 def test_a_claim_has_the_reach_of_envoy_and_the_class_of_its_gateway() -> None:
@@ -81,8 +81,8 @@ def test_a_claim_has_the_reach_of_envoy_and_the_class_of_its_gateway() -> None:
     claims, rejections = contribute(one, gateway("*"))
     origin = read_facts(VIRTUAL_SERVICE, one, most=None).origin
     assert claims == [
-        Claim("a.example.org", Reach.NAME, origin, ingress_class=INGRESS_CLASS, gateway=MAIN),
-        Claim("*.example.org", Reach.ANY_LABELS, origin, ingress_class=INGRESS_CLASS, gateway=MAIN),
+        Claim("a.example.org", Reach.NAME, origin, Terms(ingress_class=INGRESS_CLASS, gateway=MAIN)),
+        Claim("*.example.org", Reach.ANY_LABELS, origin, Terms(ingress_class=INGRESS_CLASS, gateway=MAIN)),
     ]
     assert rejections == []
 
@@ -91,8 +91,8 @@ def test_without_a_selector_a_claim_has_no_class() -> None:
     open_to_all = gateway("a.example.org", selector=None)
     for objects in ([open_to_all], [service("a.example.org"), open_to_all]):
         (claim,), _ = contribute(*objects)
-        assert claim.ingress_class is None
-        assert claim.gateway == MAIN
+        assert claim.terms.ingress_class is None
+        assert claim.terms.gateway == MAIN
 
 
 def test_the_first_gateway_that_serves_a_name_gives_its_class() -> None:
@@ -107,8 +107,8 @@ def test_the_first_gateway_that_serves_a_name_gives_its_class() -> None:
         (["infra/gone", "infra/other"], {"a.example.org": OTHER, "b.example.org": OTHER}),
     ):
         claims, rejections = contribute(service("a.example.org", "b.example.org", gateways=gateways), *others)
-        assert {claim.hostname: claim.gateway for claim in claims} == expected
-        assert {claim.ingress_class for claim in claims} <= {"istio=outer", "istio=inner"}
+        assert {claim.hostname: claim.terms.gateway for claim in claims} == expected
+        assert {claim.terms.ingress_class for claim in claims} <= {"istio=outer", "istio=inner"}
         assert rejections == []
 
 
@@ -126,8 +126,8 @@ def test_the_first_gateway_that_serves_a_name_gives_its_class() -> None:
 def test_a_gateway_claims_its_exact_names_as_a_mere_listener(hosts: list[str], expected: list[str]) -> None:
     claims, _ = contribute(gateway(*hosts))
     assert [claim.hostname for claim in claims] == expected
-    assert not any(claim.routed for claim in claims)
-    assert all((claim.ingress_class, claim.gateway) == (INGRESS_CLASS, MAIN) for claim in claims)
+    assert not any(claim.terms.routed for claim in claims)
+    assert all((claim.terms.ingress_class, claim.terms.gateway) == (INGRESS_CLASS, MAIN) for claim in claims)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_the_target_of_a_virtual_service_goes_before_that_of_its_gateway(
     """The right to choose a target is that of the namespace of the object that chose it."""
     one = service("a.org", annotations={TARGET: own})
     (claim,), _ = contribute(one, gateway("a.org", annotations={TARGET: of_gateway}))
-    assert (claim.target, claim.target_from) == (expected, chosen_in)
+    assert (claim.terms.target, claim.terms.target_from) == (expected, chosen_in)
 
 
 @pytest.mark.parametrize(
@@ -322,12 +322,12 @@ def test_a_hostname_that_only_an_annotation_adds_is_marked(
     own: list[str], marked: str, doors: list[str], annotated: list[str]
 ) -> None:
     claims, _ = contribute(service(*own, annotations={HOSTNAME: marked}), gateway(*doors))
-    assert [claim.hostname for claim in claims if claim.annotated] == annotated
+    assert [claim.hostname for claim in claims if claim.terms.annotated] == annotated
 
 
 def test_a_hostname_that_an_annotation_adds_to_a_gateway_is_marked() -> None:
     claims, _ = contribute(gateway("a.org", annotations={HOSTNAME: "a.org,b.org"}))
-    assert [(claim.hostname, claim.annotated) for claim in claims] == [("a.org", False), ("b.org", True)]
+    assert [(claim.hostname, claim.terms.annotated) for claim in claims] == [("a.org", False), ("b.org", True)]
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_a_hostname_that_an_annotation_adds_to_a_gateway_is_marked() -> None:
 )
 def test_a_virtual_service_is_as_old_as_the_gateway_that_it_takes_its_name_from(host: str, since: str) -> None:
     (found,), _ = contribute(service("app.example.org", created=NEW), gateway(host, created=OLD))
-    assert found.since == since
+    assert found.terms.since == since
 
 
 def test_of_several_gateways_the_oldest_that_has_the_name_gives_its_age() -> None:
@@ -350,14 +350,14 @@ def test_of_several_gateways_the_oldest_that_has_the_name_gives_its_age() -> Non
     older = gateway("*.org", place="infra/d", created=OLD)
     one = service("a.org", gateways=[*ages, "infra/d"], created="2026-05-01T00:00:00Z")
     (found,), _ = contribute(one, *others, older)
-    assert (found.gateway, found.since) == ("IstioGateway infra/a", "2026-02-01T00:00:00Z")
+    assert (found.terms.gateway, found.terms.since) == ("IstioGateway infra/a", "2026-02-01T00:00:00Z")
 
 
 def test_an_annotation_does_not_move_a_name_to_another_gateway() -> None:
     """Through the first Gateway, only the annotation has the name; through the second, the wildcard has it anyway."""
     own = service("*.a.org", gateways=["infra/main", "infra/other"], annotations={HOSTNAME: "x.a.org"})
     claims, _ = contribute(own, gateway("*.org"), gateway("x.a.org", place="infra/other"))
-    assert {one.hostname: (one.gateway, one.annotated) for one in claims} == {
+    assert {one.hostname: (one.terms.gateway, one.terms.annotated) for one in claims} == {
         "*.a.org": (MAIN, False),
         "x.a.org": (OTHER, False),
     }
@@ -366,12 +366,12 @@ def test_an_annotation_does_not_move_a_name_to_another_gateway() -> None:
 def test_a_virtual_service_that_is_older_than_its_gateway_keeps_its_own_age() -> None:
     young = gateway("app.example.org", created=NEW)
     (found,), _ = contribute(service("app.example.org", created=OLD), young)
-    assert (found.since, found.origin.created) == ("", OLD)
+    assert (found.terms.since, found.origin.created) == ("", OLD)
 
 
 def test_another_namespaces_server_gives_no_age() -> None:
     (found,), _ = contribute(service("a.org", created=NEW), gateway("shop/a.org", "web/*", created=OLD))
-    assert found.since == ""
+    assert found.terms.since == ""
 
 
 def test_a_stranger_of_an_object_claims_nothing() -> None:
