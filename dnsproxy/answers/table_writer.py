@@ -105,16 +105,23 @@ class TableWriter:
         self._names: dict[str, int] = {}
         """How many names are answered with the addresses of a Service."""
 
-    def put(self, host: Host) -> None:
-        """Set the addresses of a host; without addresses, the name is removed."""
+    def put(self, host: Host) -> tuple[str, ...]:
+        """Set the addresses of a host; without addresses, the name is removed. Returns those that it had."""
         self.open()
         wire = names.to_wire(host.hostname)
+        before = self._row(wire, host.reach)
         answers = self._use(host.addresses, host.service) if host.addresses else None
         if host.reach is Reach.NAME:
-            self._put_exact(wire, answers)
+            self._put_exact(wire, answers, before)
             self._put_bar(wire, barred=host.barred)
         else:
             self._put_wildcard(wire, host.reach, answers)
+        return self._leave(before)
+
+    def addresses_of(self, host: Host) -> tuple[str, ...]:
+        """The addresses that put() would return."""
+        row = self._row(names.to_wire(host.hostname), host.reach)
+        return row.addresses if row is not None else ()
 
     def close(self, zones: Iterable[str]) -> None:
         """Set the zones that no wildcard from above reaches into."""
@@ -164,10 +171,16 @@ class TableWriter:
         self._names[service] = self._names.get(service, 0) + 1
         return answers
 
-    def _leave(self, answers: Answers | None) -> None:
-        """Count one name less with these answers, and free them after the last one."""
+    def _row(self, wire: bytes, reach: Reach) -> Answers | None:
+        if reach is Reach.NAME:
+            return self._exact.get(wire)
+        found = self._wildcards.get(wire) or _NEITHER
+        return found.one_label if reach is Reach.ONE_LABEL else found.any_labels
+
+    def _leave(self, answers: Answers | None) -> tuple[str, ...]:
+        """Count one name less with these answers, and free them after the last one. Returns their addresses."""
         if answers is None:
-            return
+            return ()
         key = answers.addresses, answers.service
         self._uses[key] -= 1
         if not self._uses[key]:
@@ -175,14 +188,13 @@ class TableWriter:
         self._names[answers.service] -= 1
         if not self._names[answers.service]:
             del self._names[answers.service]
+        return answers.addresses
 
-    def _put_exact(self, wire: bytes, answers: Answers | None) -> None:
-        before = self._exact.get(wire)
+    def _put_exact(self, wire: bytes, answers: Answers | None, before: Answers | None) -> None:
         if answers is not None or before is not None:
             self._exact.put(wire, answers)
         if (answers is None) != (before is None):
             self._count(names.ancestors(wire), 1 if before is None else -1)
-        self._leave(before)
 
     def _put_bar(self, wire: bytes, *, barred: bool) -> None:
         if wire not in self._denied and barred != bool(self._never.get(wire)):
@@ -192,10 +204,8 @@ class TableWriter:
         before = self._wildcards.get(wire) or _NEITHER
         if reach is Reach.ONE_LABEL:
             after = before._replace(one_label=answers)
-            self._leave(before.one_label)
         else:
             after = before._replace(any_labels=answers)
-            self._leave(before.any_labels)
         if after != before:
             self._wildcards.put(wire, None if after == _NEITHER else after)
         # The parent of a wildcard is an ancestor of our names too.

@@ -35,8 +35,8 @@ class TableObserver(Protocol):
     A table that is shown amid a swap has half of its rows; observers are told of the one that ends the swap.
     """
 
-    def judged(self, host: Host, verdict: Verdict) -> None:
-        """A row for the next table; one without addresses leaves it."""
+    def judged(self, host: Host, verdict: Verdict, *, before: tuple[str, ...]) -> None:
+        """A row for the next table; one without addresses leaves it. `before`: the addresses that it had."""
 
     def begin_whole(self) -> None:
         """What is judged from now on until the next table is all that it has."""
@@ -79,6 +79,8 @@ class TableKeeper:
         self._settle = settle
         self._on_swap = on_swap
         self._writer = make_writer(ttl, registry.denied)
+        self._former: TableWriter | None = None
+        """While another one writes every row again, the writer that has the rows of before."""
         self._publish = publish
         self._unsynced = dict.fromkeys(sources)
         self._unpublished: set[str] = set()
@@ -145,7 +147,7 @@ class TableKeeper:
             await self._settle()
             # Names that were touched meanwhile: what follows must fit all of them.
             changed += await in_slices(self._take_in())
-        self._swapping = False
+        self._swapping, self._former = False, None
         self._writer.close(self.registry.closed)
         self._writer.forward(self.registry.targets.unready)
         self._show(self._writer.publish())
@@ -167,6 +169,7 @@ class TableKeeper:
         wanted = self.registry.ttl or self._made_for[0], self.registry.denied
         if wanted != self._made_for:
             self._made_for = wanted
+            self._former = self._writer
             self._writer = self._make_writer(*wanted)
             self.registry.touch(self.registry.every_name())
 
@@ -181,9 +184,11 @@ class TableKeeper:
         """Judge and write every touched name, one step per name. Returns their number."""
         changed = 0
         for host, verdict in self.registry.judgements(self._now()):
-            self._writer.put(host)
+            before = self._writer.put(host)
+            if self._former is not None:
+                before = before or self._former.addresses_of(host)
             for observer in self.observers:
-                observer.judged(host, verdict)
+                observer.judged(host, verdict, before=before)
             changed += 1
             yield
         return changed

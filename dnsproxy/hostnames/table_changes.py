@@ -1,7 +1,7 @@
 """The table's changes: which names each swap added, changed and removed, and the objects that they come from.
 
-The law: the cost of a swap is constant per judged name, and the memory is one small value per name of the table, plus
-the last 500 changes.
+The law: the cost of a swap is constant per judged name, and the memory is one reference per name of the table, to the
+claim that has it, plus the last 500 changes.
 """
 
 from __future__ import annotations
@@ -37,12 +37,6 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     addresses: tuple[str, ...]
     class_name: str | None
 
-    def fits(self, host: Host, owner: Claim | None) -> bool:
-        """Whether it is the answer of this judged row."""
-        if owner is None or self.addresses != host.addresses:
-            return False
-        return self.origin == owner.origin and self.class_name == owner.terms.ingress_class
-
 
 class TableChange(msgspec.Struct, frozen=True, gc=False):
     """One change of one name. The field names are keys of the JSON document."""
@@ -70,11 +64,9 @@ def difference(before: Answer | None, after: Answer | None) -> What | None:
     return "removed" if after is None else "changed"
 
 
-def answer_of(host: Host, verdict: Verdict) -> Answer | None:
-    """The answer of a judged row; None if the row leaves the table."""
-    if not host.addresses or verdict.owner is None:
-        return None
-    return Answer(verdict.owner.origin, host.addresses, verdict.owner.terms.ingress_class)
+def answer_by(owner: Claim | None, addresses: tuple[str, ...]) -> Answer | None:
+    """The answer by a claim; None without one."""
+    return Answer(owner.origin, addresses, owner.terms.ingress_class) if owner is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +92,7 @@ class TableChanges:
         self._on_swap = on_swap
         self.version = 0
         """Another number after each swap that changed something."""
-        self._answers: dict[Reach, dict[str, Answer]] = {reach: {} for reach in Reach}
+        self._owners: dict[Reach, dict[str, Claim]] = {reach: {} for reach in Reach}
         self._last: deque[TableChange] = deque(maxlen=MOST_CHANGES)
         self._counts: dict[What, int] = dict.fromkeys(_SIGNS, 0)
         self._first: list[TableChange] = []
@@ -109,21 +101,20 @@ class TableChanges:
         """The last changes."""
         return list(reversed(self._last))
 
-    def judged(self, host: Host, verdict: Verdict) -> None:
+    def judged(self, host: Host, verdict: Verdict, *, before: tuple[str, ...]) -> None:
         """See TableObserver."""
-        answers = self._answers[host.reach]
-        before = answers.get(host.hostname)
-        if before is not None and before.fits(host, verdict.owner):
+        owners = self._owners[host.reach]
+        former, owner = owners.get(host.hostname), verdict.owner if host.addresses else None
+        if former is owner and before == host.addresses:
             return  # nearly every name when all are judged again: no value is made for it
-        after = answer_of(host, verdict)
-        what = difference(before, after)
-        if what is None:
-            return
-        if after is None:
-            del answers[host.hostname]
+        if owner is None:
+            owners.pop(host.hostname, None)
         else:
-            answers[host.hostname] = after
-        self._note(host, what, before, after)
+            owners[host.hostname] = owner
+        then, now = answer_by(former, before), answer_by(owner, host.addresses)
+        what = difference(then, now)
+        if what is not None:
+            self._note(host, what, then, now)
 
     def begin_whole(self) -> None:
         """See TableObserver: every name is judged again, and is compared like any other."""

@@ -68,7 +68,7 @@ class ZoneFeeder:
         self._shown = Inexpressible()
         self._log = structlog.get_logger("dnsproxy.rpz")
 
-    def judged(self, host: Host, verdict: Verdict) -> None:
+    def judged(self, host: Host, verdict: Verdict, *, before: tuple[str, ...]) -> None:  # noqa: ARG002
         """See TableObserver."""
         if self._serials.may_publish():
             self._writer.judged(host, verdict)

@@ -39,12 +39,13 @@ class FeedWriter(TableWriter):
         """The closed zones and the unready Services of the last version."""
         send(Begin(ttl, never))
 
-    def put(self, host: Host) -> None:
+    def put(self, host: Host) -> tuple[str, ...]:
         """See TableWriter."""
-        super().put(host)
+        before = super().put(host)
         self._rows.append((host.hostname, host.reach, host.addresses, host.barred, host.service))
         if len(self._rows) == _ROWS:
             self._flush()
+        return before
 
     def close(self, zones: Iterable[str]) -> None:
         """See TableWriter."""

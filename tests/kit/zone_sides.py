@@ -126,7 +126,7 @@ class PrimarySide:
         answer = self.server.answer_stream(query, client=LOOPBACK)
         return [message async for message in answer.messages()] if isinstance(answer, ZoneTransfer) else [answer]
 
-    def judged(self, host: Host, verdict: Verdict) -> None:
+    def judged(self, host: Host, verdict: Verdict, *, before: tuple[str, ...]) -> None:  # noqa: ARG002
         """See TableObserver."""
         self.verdicts[host.hostname, host.reach] = verdict
 

@@ -57,8 +57,8 @@ class AliasFollower:
         """How many names are looked up from time to time."""
         return len(self._schedule)
 
-    def judged(self, host: Host, verdict: Verdict) -> None:  # noqa: ARG002  # its row is looked up when it is needed
-        """See TableObserver."""
+    def judged(self, host: Host, verdict: Verdict, *, before: tuple[str, ...]) -> None:  # noqa: ARG002
+        """See TableObserver: its row is looked up when it is needed."""
         if self._source.is_affected(host.hostname):
             self._judged[host.hostname] = None
 

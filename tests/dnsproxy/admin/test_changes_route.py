@@ -28,8 +28,8 @@ def test_nothing_changed_yet_is_an_empty_list() -> None:
 def test_a_change_has_time_name_object_and_answer() -> None:
     changes = TableChanges(on_swap=lambda _: None, now=lambda: 7.0)
     claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", "web", "shop"))
-    changes.judged(Host("a.example.org", Reach.NAME, ("192.0.2.1",)), Verdict(claim, ("192.0.2.1",), ()))
-    changes.judged(Host("a.example.org", Reach.NAME, ()), Verdict(None, (), ()))
+    changes.judged(Host("a.example.org", Reach.NAME, ("192.0.2.1",)), Verdict(claim, ("192.0.2.1",), ()), before=())
+    changes.judged(Host("a.example.org", Reach.NAME, ()), Verdict(None, (), ()), before=("192.0.2.1",))
     gone, new = shown(changes)
     assert (gone["what"], gone["after"], new["what"], new["before"]) == ("removed", None, "added", None)
     assert new["time"] == 7.0

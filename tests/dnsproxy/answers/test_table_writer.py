@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.answers.table_writer import Rows, TableWriter
 from dnsproxy.dns.names import Reach, ancestors, to_wire
+from dnsproxy.workers.feed import FeedWriter
 from tests.kit.messages import addresses_of, parse_host, table_of, wire_name
 
 Contents = tuple[dict[bytes, tuple[str, ...]], dict[tuple[bytes, Reach], tuple[str, ...]], dict[bytes, int]]
@@ -146,6 +147,17 @@ def test_answers_that_no_name_has_any_more_are_forgotten(hosts: list[Host]) -> N
     exact, wildcards, _ = contents(writer.publish())
     used = {(addresses, "") for addresses in (*exact.values(), *wildcards.values())}
     assert set(writer._shared) == set(writer._uses) == used
+
+
+@given(st.lists(any_hosts(), max_size=30), st.booleans())
+def test_each_row_that_is_put_gives_back_the_addresses_that_it_had(hosts: list[Host], feeding: bool) -> None:
+    writer = FeedWriter(ttl=5, send=lambda _: None) if feeding else TableWriter(ttl=5)
+    model: dict[tuple[str, Reach], tuple[str, ...]] = {}
+    for host in hosts:
+        row = host.hostname, host.reach
+        assert writer.addresses_of(host) == model.get(row, ())
+        assert writer.put(host) == model.get(row, ())
+        model[row] = host.addresses
 
 
 def test_a_denied_wildcard_is_no_denied_name() -> None:

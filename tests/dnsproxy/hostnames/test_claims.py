@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames import claims
+from dnsproxy.hostnames.claims import PLAIN, Claim, Origin, Terms, share_terms, with_terms
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,37 @@ def test_claims_are_values() -> None:
     one = Claim("app.example.org", Reach.NAME, origin)
     assert one == Claim("app.example.org", Reach.NAME, origin)
     assert len({one, Claim("app.example.org", Reach.NAME, origin)}) == 1
+
+
+SMALL = Terms(ingress_class="nginx", status=("192.0.2.1",))
+MANY = tuple(f"192.0.2.{number}" for number in range(100))
+
+
+def test_equal_terms_are_one_value() -> None:
+    assert share_terms(SMALL) is share_terms(Terms(ingress_class="nginx", status=("192.0.2.1",)))
+    assert share_terms(SMALL) != share_terms(Terms(ingress_class="nginx"))
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        pytest.param(Terms(status=MANY), id="status"),
+        pytest.param(Terms(declared=MANY), id="declared"),
+        pytest.param(Terms(MANY), id="addresses"),
+        pytest.param(Terms(target=",".join(MANY)), id="target"),
+    ],
+)
+def test_large_terms_live_no_longer_than_their_claim(large: Terms) -> None:
+    """A tenant could write a thousand objects with a megabyte each, and delete them again."""
+    known = claims._share.cache_info().currsize
+    assert share_terms(large) is large
+    assert claims._share.cache_info().currsize == known
+
+
+def test_a_claim_with_other_terms_keeps_all_else() -> None:
+    one = Claim("app.example.org", Reach.NAME, Origin("Ingress", "app"), SMALL)
+    other = with_terms(one, ingress_class="traefik")
+    assert (other.hostname, other.reach, other.origin) == (one.hostname, one.reach, one.origin)
+    assert other.terms == Terms(ingress_class="traefik", status=SMALL.status)
+    assert other.terms is with_terms(other).terms
+    assert with_terms(one, ingress_class=None, status=()).terms == PLAIN

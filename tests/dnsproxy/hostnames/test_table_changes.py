@@ -11,6 +11,7 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.table_changes import MOST_CHANGES, Answer, SwapChanges, TableChanges, What, difference
 from dnsproxy.hostnames.targets import Targets
+from dnsproxy.hostnames.wildcards import reach_in_dns
 
 WEB = Origin("Ingress", "web", "shop")
 ONE = Answer(WEB, ("192.0.2.10",), None)
@@ -28,7 +29,7 @@ class Played:
 
     async def set(self, *hostnames: str, addresses: tuple[str, ...] = ()) -> list[SwapChanges]:
         """Set the names of one object; returns what the swap told."""
-        claims = [Claim(name, Reach.NAME, WEB, Terms(addresses)) for name in hostnames]
+        claims = [Claim(name, reach_in_dns(name), WEB, Terms(addresses)) for name in hostnames]
         self.keeper.registry.replace("Ingress", "shop/web", claims)
         self.told.clear()
         await self.keeper.swap()
@@ -96,3 +97,33 @@ async def test_a_change_keeps_a_bounded_number_of_addresses() -> None:
     (change,) = played.changes.newest_first()
     assert change.after is not None
     assert len(change.after.addresses) == 8
+
+
+async def test_names_that_are_written_again_are_no_change_unless_their_addresses_are_others() -> None:
+    """A primary's new TTL or guards make a new writer, whose rows are all new to it."""
+    played = Played()
+    await played.set("a.example.org", "b.example.org", "*.c.example.org")
+    played.keeper._made_for = (6, ())
+    assert await played.set("a.example.org", "b.example.org", "*.c.example.org") == []
+    played.keeper._made_for = (7, ())
+    (told,) = await played.set("a.example.org", addresses=("192.0.2.99",))
+    assert sorted(map(str, told.first)) == [
+        "- *.c.example.org (Ingress shop/web)",
+        "- b.example.org (Ingress shop/web)",
+        "~ a.example.org (Ingress shop/web)",
+    ]
+    (changed,) = (one for one in told.first if one.what == "changed")
+    assert changed.before == Answer(WEB, ("192.0.2.10",), None)
+
+
+async def test_the_claim_of_a_name_is_kept_no_longer_than_the_name_has_it() -> None:
+    """Else each update of an object would leave its former claims behind."""
+    played = Played()
+    await played.set("a.example.org")
+    registry = played.keeper.registry
+    newer = Claim("a.example.org", Reach.NAME, WEB, Terms(status=("192.0.2.10",)))
+    registry.replace("Ingress", "shop/web", [newer])
+    await played.keeper.swap()
+    assert list(played.changes._owners[Reach.NAME].values()) == [newer]
+    await played.set()
+    assert not any(played.changes._owners.values())

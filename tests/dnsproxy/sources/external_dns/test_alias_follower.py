@@ -67,7 +67,7 @@ class Followed:
 
     def judge(self, hostname: str) -> None:
         """The keeper judged a row again, and swapped the table."""
-        self.follower.judged(Host(hostname, Reach.NAME, ()), Verdict(None, (), ()))
+        self.follower.judged(Host(hostname, Reach.NAME, ()), Verdict(None, (), ()), before=())
         self.follower.published(TABLE)
 
 
@@ -178,7 +178,7 @@ async def test_names_without_a_pause_are_looked_up_at_most_twenty_a_second(autoj
 async def test_rows_that_affect_no_alias_are_not_kept(autojump_clock: MockClock) -> None:
     async with following() as followed:
         for number in range(1_000):
-            followed.follower.judged(Host(f"h{number}.org", Reach.NAME, ()), Verdict(None, (), ()))
+            followed.follower.judged(Host(f"h{number}.org", Reach.NAME, ()), Verdict(None, (), ()), before=())
         assert not followed.follower._judged
         await wait_all_tasks_blocked()
 
