@@ -28,6 +28,7 @@ from tests.kit.wholeip_objects import READY
 from tests.kit.wholeip_world import PATIENCE, running_world
 from wholeip.mappings.plan import Part, Plan
 from wholeip.mappings.reports import Reason, Report
+from wholeip.service_events.service_event import AGENT
 from wholeip.service_events.writer import EventWriter
 
 __all__ = ["root"]
@@ -79,7 +80,9 @@ def put_service(server: ApiServer, namespace: str, name: str = "vm") -> str:
 
 
 def events_of(server: ApiServer, namespace: str) -> list[Any]:
-    return list(server.request("GET", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")["items"])
+    """Ours: the API server makes Events about Services too."""
+    found = server.request("GET", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")["items"]
+    return [one for one in found if one["reportingController"] == AGENT.controller]
 
 
 def described(server: ApiServer, namespace: str, name: str = "vm") -> str:
