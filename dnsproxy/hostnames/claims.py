@@ -70,13 +70,14 @@ PLAIN: Final = Terms()
 _FEW: Final = 16
 """Addresses and hostnames of terms that are shared, so that the shared ones never take more than some megabytes."""
 _SHORT: Final = 512
-"""Octets of their target."""
+"""Octets of their target and class; each address and hostname is short, as its parser has it."""
 
 
 def share_terms(terms: Terms) -> Terms:
     """One value for equal terms: nearly all objects of a class have equal ones, and 100,000 would take 12 MB."""
     points = len(terms.addresses) + len(terms.status) + len(terms.declared)
-    return terms if points > _FEW or len(terms.target or "") > _SHORT else _share(terms)
+    texts = len(terms.target or "") + len(terms.ingress_class or "")
+    return terms if points > _FEW or texts > _SHORT else _share(terms)
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,7 @@
 """The limits of names: how many one object, one namespace and all together may claim, and how names are counted.
 
 The law: values only. A claim counts as one name, and as more where its texts are long, so that a limit of names is a
-limit of memory and of the snapshot's size too: some 0.7 KiB and 0.4 KiB for each.
+limit of memory and of the snapshot's size too: some 0.9 KiB and 0.4 KiB for each.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from dnsproxy.hostnames.holds import Held, Holds
 VERSION: Final = 1
 """The version of the format. The fields of a claim are compared separately."""
 LARGEST: Final = 1 << 30
-"""Octets; 100,000 names are 26 MB."""
+"""Octets; 100,000 names are 39 MB."""
 
 _FORMAT: Final = "switchback-snapshot"
 _LONGEST_HEAD: Final = 16 << 20

@@ -51,7 +51,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
 
     ignored: bool = False
     target: str | None = None
-    """In the form of Claim.target."""
+    """In the form of Terms.target."""
     hostnames: tuple[str, ...] = ()
     """In normal form, each once."""
     faults: tuple[str, ...] = ()

@@ -43,7 +43,7 @@ def parse_point(text: str) -> str | None:
 
 
 def points_of(status: BalancedStatus | None) -> tuple[str, ...]:
-    """Its addresses and hostnames in the form of Claim.status, each once."""
+    """Its addresses and hostnames in the form of Terms.status, each once."""
     if status is None or status.load_balancer is None or not status.load_balancer.ingress:
         return ()
     return _read(status.load_balancer.ingress)

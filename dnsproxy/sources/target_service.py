@@ -104,7 +104,7 @@ _NOTHING = UseChange()
 
 
 class ServiceUses:
-    """The Services that claims choose (`Claim.target`), by hostname, and the hostnames by Service."""
+    """The Services that claims choose (`Terms.target`), by hostname, and the hostnames by Service."""
 
     def __init__(self) -> None:
         self._by_hostname: dict[str, frozenset[str]] = {}

@@ -113,7 +113,7 @@ def _reach(kind: DescribedKind, name: str, *, annotated: bool) -> Reach:
 
 
 def _points_of(kind: DescribedKind, one: DescribedObject) -> tuple[str, ...]:
-    """The load balancer in the status, in the form of Claim.status; what is neither address nor hostname is ignored."""
+    """The load balancer in the status, in the form of Terms.status; what is neither address nor hostname is ignored."""
     points: dict[str, None] = {}
     for text in kind.points(one.status) if kind.points is not None else ():
         point = _point(text) if len(text) <= _LONGEST_POINT else None

@@ -76,7 +76,7 @@ class Wanted(msgspec.Struct, frozen=True, gc=False):
     target: str = ""
     """The annotation's text; empty: the object itself decides where its records point."""
     declared: tuple[str, ...] = ()
-    """The addresses and hostnames of the annotation `target`, in the form of Claim.declared."""
+    """The addresses and hostnames of the annotation `target`, in the form of Terms.declared."""
     refusal: str = ""
     """Why external-dns publishes none of them, to be appended to a hostname; empty if it does."""
     endpoints_type: str = ""

@@ -35,7 +35,7 @@ class ServiceFacts(msgspec.Struct, frozen=True, gc=False):
     cluster_ips: tuple[str, ...]
     """In canonical form; of a Service with internal names."""
     status: tuple[str, ...]
-    """Its load balancer, in the form of Claim.status."""
+    """Its load balancer, in the form of Terms.status."""
     external_ips: tuple[str, ...]
     """Its writer's choice, unlike the status."""
 

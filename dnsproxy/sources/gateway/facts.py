@@ -53,7 +53,7 @@ class GatewayFacts(msgspec.Struct, frozen=True, gc=False):
     listeners: tuple[Listener, ...]
     listener_sets: Admission
     status: tuple[str, ...]
-    """Its addresses and hostnames, in the form of Claim.status."""
+    """Its addresses and hostnames, in the form of Terms.status."""
     accepted: bool = False
     """Whether a controller has accepted it: only controllers write a status."""
 

@@ -45,7 +45,7 @@ class GatewayFacts(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> str:
-        """As Claim.gateway; one text for all claims that have it."""
+        """As Terms.gateway; one text for all claims that have it."""
         return intern(f"{ISTIO_GATEWAY} {self.origin.namespace}/{self.origin.name}")
 
 

@@ -44,6 +44,7 @@ def test_equal_terms_are_one_value() -> None:
         pytest.param(Terms(declared=MANY), id="declared"),
         pytest.param(Terms(MANY), id="addresses"),
         pytest.param(Terms(target=",".join(MANY)), id="target"),
+        pytest.param(Terms(ingress_class=",".join(MANY)), id="class"),
     ],
 )
 def test_large_terms_live_no_longer_than_their_claim(large: Terms) -> None:
