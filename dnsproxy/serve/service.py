@@ -8,11 +8,9 @@ ends is the program's matter. Tested in the files test_program*.py.
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -20,8 +18,6 @@ import trio
 
 from dnsproxy.admin.tap_route import TapRoute
 from dnsproxy.answers.table import HostTable
-from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf, follow_search, log_own_nameservers
-from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.public_suffixes import load_public_suffixes
@@ -35,13 +31,12 @@ from dnsproxy.serve.guarded_domains import GuardedDomains
 from dnsproxy.serve.rejection_log import RejectionLog
 from dnsproxy.serve.report import SelfReport
 from dnsproxy.serve.settings import ServeSettings
+from dnsproxy.serve.snapshot_part import SnapshotPart
 from dnsproxy.serve.sockets import open_sockets
 from dnsproxy.serve.static_hosts import StaticHosts
-from dnsproxy.serve.upstream_choice import describe_routes, describe_upstreams
+from dnsproxy.serve.upstream_part import UpstreamPart
 from dnsproxy.serve.zone_parts import ZoneParts, make_registry
 from dnsproxy.serve.zone_report import ZoneReport
-from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
-from dnsproxy.snapshot.format import SavedRights
 from dnsproxy.sources.settings import ClusterSettings
 from sidecar.admin.port import open_admin_port
 from sidecar.files.follow import Reloads
@@ -52,7 +47,6 @@ from sidecar.values.endpoints import Endpoint
 
 if TYPE_CHECKING:
     from dnsproxy.serve.ownership_watch import OwnershipWatch
-    from dnsproxy.serve.upstream_watch import UpstreamWatch
     from dnsproxy.sources.cluster_sources import ClusterSources
     from dnsproxy.workers.spawner import SpawnerProcess
 
@@ -95,7 +89,6 @@ class Service:
         self.settings = settings
         self.reloads = reloads
         self.answering = Answering(settings, shares, spawner)
-        self.forwarding = self.answering.forwarding
         self.server = self.answering.server
         sources = [STATIC, *_followed(settings)]
         sources += [RPZ] if settings.replica else []
@@ -123,7 +116,9 @@ class Service:
             self._make_cluster(settings.cluster)
         self._zones = ZoneParts(settings, self.keeper, self.answering, is_whole=self._is_whole)
         self._guarded = GuardedDomains(self.keeper, search=settings.guards.search, domains=settings.domains)
-        self.upstreams = self._make_upstreams()
+        synced = partial(self.keeper.synced, UPSTREAMS)
+        self._upstreams = UpstreamPart(settings, self.answering, self._guarded, on_synced=synced)
+        self._snapshot = SnapshotPart(settings, registry, self.cluster, upstreams=self._upstreams.saved)
         self._tap = TapRoute(self.server.tap, settings.tap)
         self._dnstap = DnstapPart(
             settings.dnstap, self.server.tap, counters=lambda: self.answering.numbers.counters, drain=settings.drain
@@ -135,7 +130,7 @@ class Service:
             zones=ZoneReport(self._zones.primary, self._zones.replica),
             cluster=self.cluster,
             ownership=self.ownership,
-            upstreams=self.upstreams,
+            upstreams=self._upstreams.watch,
             workers=self.answering.workers,
             tap=self._tap,
             changes=changes,
@@ -150,11 +145,9 @@ class Service:
             load_public_suffixes()
         await self._static.load()
         self.keeper.synced(STATIC)
-        if settings.snapshot and settings.cluster and cluster:
-            made_with = settings.cluster.snapshot_settings(cluster.server)
-            self.report.snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
-        if self.upstreams is not None:
-            self.upstreams.restore(self.report.snapshot.upstreams)
+        if cluster is not None:
+            self.report.snapshot = self._snapshot.restore(cluster.server)
+        self._upstreams.restore(self.report.snapshot.upstreams)
         self.report.snapshot.restored = await self._zones.load() or self.report.snapshot.restored
         await self.keeper.swap()
         # Objects loaded by now, mainly modules, live to the end: a garbage collection of them takes 20 ms and more.
@@ -165,10 +158,7 @@ class Service:
             # Only one kind of socket may have been inherited.
             listening = tuple(dict.fromkeys(map(bound_endpoint, (*streams, *datagrams))))
             # Checked again, because the inherited sockets are known only now.
-            others, ours = settings.without_loops(listening)
-            log_own_nameservers(ours)
-            if self.upstreams is None:
-                self.answering.replace_upstreams(replace(self.forwarding, upstreams=others.upstreams))
+            self._upstreams.exclude(listening)
             port = sockets.enter_context(open_admin_port(settings.admin, hosts=settings.admin_hosts))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.keeper.run)
@@ -177,19 +167,13 @@ class Service:
                 nursery.start_soon(self._change_log.run)
                 nursery.start_soon(self._rejection_log.run)
                 nursery.start_soon(self._static.follow, self.reloads)
-                if cluster is not None and self.upstreams is not None:
-                    self.upstreams.set_listening(listening)
-                    nursery.start_soon(self._follow_upstreams, cluster, self.upstreams)
+                self._upstreams.start(nursery, cluster, self.reloads, listening)
                 if cluster is not None and self.cluster is not None:
                     nursery.start_soon(self.cluster.run, cluster)
-                    nursery.start_soon(self._keep_snapshot, self.cluster, cluster.server)
+                    nursery.start_soon(self._snapshot.keep, cluster.server, self.report.snapshot)
                 if self.ownership is not None:
                     nursery.start_soon(self.ownership.run)
                     nursery.start_soon(self._await_first_looks, self.ownership)
-                if settings.resolv_conf:
-                    nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
-                elif settings.search_conf:
-                    nursery.start_soon(self._follow_search, settings.search_conf)
                 nursery.start_soon(self._tap.run)
                 nursery.start_soon(self._dnstap.run)
                 nursery.start_soon(self.report.serve, port)
@@ -218,26 +202,6 @@ class Service:
         """Whether the table has all names: of its sources, or of a snapshot."""
         return not self.keeper.waiting_for or self.report.snapshot.restored is not None
 
-    def _make_upstreams(self) -> UpstreamWatch | None:
-        settings = self.settings
-        if settings.upstream_configmaps is not None:
-            from dnsproxy.serve.upstream_watch import UpstreamWatch  # noqa: PLC0415
-
-            return UpstreamWatch(
-                settings.upstream_configmaps.refs,
-                node=self.forwarding,
-                apply=self._use_upstreams,
-                on_synced=partial(self.keeper.synced, UPSTREAMS),
-                on_domains=self._guarded.use_corefile,
-            )
-        given = settings.forwarding.upstreams
-        self.answering.report_forwards(describe_routes(()) if settings.resolv_conf else describe_upstreams(given))
-        return None
-
-    def _use_upstreams(self, forwarding: ForwardSettings, forwards: str) -> None:
-        self.answering.replace_upstreams(forwarding)
-        self.answering.report_forwards(forwards)
-
     async def _await_first_looks(self, ownership: OwnershipWatch) -> None:
         """Enforced, a new replica forwards the cluster's own names until they were looked up: it is not ready before.
 
@@ -248,46 +212,9 @@ class Service:
             await ownership.caught_up()
         self.keeper.synced(RECORDS)
 
-    async def _follow_upstreams(self, cluster: Cluster, upstreams: UpstreamWatch) -> None:
-        from sidecar.kubernetes.http import ApiClient  # noqa: PLC0415
-
-        async with ApiClient(cluster) as client:
-            await upstreams.run(client)
-
     def _publish(self, table: HostTable) -> None:
         self.server.table = table
 
     def _note_claims(self, hostnames: frozenset[str]) -> None:
         if self.ownership is not None:
             self.ownership.note(hostnames)
-
-    async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
-        used = self.forwarding
-        apply = self.upstreams.set_node if self.upstreams else self.answering.replace_upstreams
-        search = self._guarded.use_search if self.settings.search_conf else lambda _: None
-        await follow_resolv_conf(
-            path, used=used, listening=listening, apply=apply, apply_search=search, reloads=self.reloads
-        )
-
-    async def _follow_search(self, path: Path) -> None:
-        await follow_search(path, apply_search=self._guarded.use_search, reloads=self.reloads)
-
-    async def _keep_snapshot(self, cluster: ClusterSources, server: str) -> None:
-        if self.settings.snapshot and self.settings.cluster:
-            await keep_snapshot(
-                self.settings.snapshot,
-                self.keeper.registry.store,
-                sources=cluster.kinds(self.settings.cluster),
-                settings=self.settings.cluster.snapshot_settings(server),
-                consistent=lambda: cluster.consistent,
-                services=lambda: cluster.services,
-                holds=self.keeper.registry.holds,
-                upstreams=lambda: self.upstreams.saved if self.upstreams else None,
-                rights=self._saved_rights,
-                status=self.report.snapshot,
-            )
-
-    def _saved_rights(self) -> SavedRights:
-        registry = self.keeper.registry
-        rights, steered = registry.rights, dict(registry.targets.steered)
-        return SavedRights(rights.namespaces, rights.classes, steered) if rights is not None else SavedRights()
