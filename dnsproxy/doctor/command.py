@@ -14,6 +14,7 @@ import click
 from dnsproxy.cluster_dns.options import OBJECT_REF, cluster_options, make_service_ref, output_option, service_option
 from dnsproxy.dns.names import parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
+from dnsproxy.secondary.source import PREFIX
 from dnsproxy.sources.names import parse_source_name
 from sidecar.cli.options import (
     BadUsage,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from dnsproxy.doctor.judge.paths import Paths
 
 _STDIN: Final = "-"
-_TABLE: Final = "rpz:"
 _IN_A_POD: Final = "KUBERNETES_SERVICE_HOST"
 EPILOG = """\b
 Examples:
@@ -67,7 +67,7 @@ no key.
 
 def _parse_source(text: str) -> str:
     """As `serve` takes it, whose variable may be set here: another dnsproxy's table has no objects to read."""
-    return text if text.startswith(_TABLE) else parse_source_name(text)
+    return text if text.startswith(PREFIX) else parse_source_name(text)
 
 
 def _file_options(command: Decorated) -> Decorated:

@@ -10,3 +10,8 @@ from typing import Final
 LABEL: Final = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
 """An RFC 1123 label, as the name of a namespace or Service is one:
 https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names"""
+
+SUBDOMAIN: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*"
+"""An RFC 1123 subdomain, as the name of most objects is one, apart from its length:
+https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-subdomain-names"""
+LONGEST_SUBDOMAIN: Final = 253

@@ -10,15 +10,14 @@ import hashlib
 import re
 from typing import Final
 
-LONGEST_SUBDOMAIN: Final = 253
-"""RFC 1123 subdomain, the name of most objects:
-https://kubernetes.io/docs/concepts/overview/working-with-objects/names/"""
+from sidecar.kubernetes.names import LONGEST_SUBDOMAIN, SUBDOMAIN
+
 LONGEST_LABEL: Final = 63
 """RFC 1035 label, the name of a Service."""
 
 _PREFIX: Final = "switchback"
 _HASH: Final = 16
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN: Final = re.compile(SUBDOMAIN)
 
 
 def subdomain_name(hostname: str) -> str:

@@ -13,16 +13,15 @@ from typing import Final
 
 from dnsproxy.publish.configmaps.manifests import MANAGED_BY
 from dnsproxy.publish.externaldns.manifests import reserved_annotations
-from sidecar.kubernetes.names import LABEL
+from sidecar.kubernetes.names import LABEL, LONGEST_SUBDOMAIN, SUBDOMAIN
 from sidecar.values.text import quoted
 
 MOST: Final = 32
 """The limit of additional labels, and of additional annotations."""
 
 _WORD: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN: Final = re.compile(SUBDOMAIN)
 _LABEL: Final = re.compile(LABEL)
-_LONGEST_PREFIX: Final = 253
 _OURS: Final = "switchback.dev/"
 
 
@@ -43,7 +42,7 @@ def parse_namespace(text: str) -> str:
 def parse_annotation_prefix(text: str) -> str:
     """`DOMAIN/`. Raises ValueError."""
     domain = text.removesuffix("/")
-    if not text.endswith("/") or len(domain) > _LONGEST_PREFIX or not _SUBDOMAIN.fullmatch(domain):
+    if not text.endswith("/") or len(domain) > LONGEST_SUBDOMAIN or not _SUBDOMAIN.fullmatch(domain):
         raise ValueError(f"{quoted(text)} is not a prefix such as external-dns.kubernetes.io/")
     return text
 
@@ -80,6 +79,6 @@ def _parse_pair(text: str) -> tuple[str, str]:
     prefix, slash, name = key.rpartition("/")
     if not equals:
         raise ValueError(f"{quoted(text)} is not KEY=VALUE")
-    if not _WORD.fullmatch(name) or (slash and (len(prefix) > _LONGEST_PREFIX or not _SUBDOMAIN.fullmatch(prefix))):
+    if not _WORD.fullmatch(name) or (slash and (len(prefix) > LONGEST_SUBDOMAIN or not _SUBDOMAIN.fullmatch(prefix))):
         raise ValueError(f"{quoted(key)} is not a key: [DOMAIN/]NAME")
     return key, value
