@@ -17,10 +17,9 @@ from dnsproxy.dnstap.settings import parse_collector, parse_identity
 from dnsproxy.forward.settings import parse_upstream
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, parse_trust
-from dnsproxy.hostnames.rights import Annotations, parse_network
-from dnsproxy.hostnames.targets import parse_target
 from dnsproxy.serve.rpz_options import rpz_options
 from dnsproxy.serve.source_options import source_options
+from dnsproxy.serve.target_options import target_options
 from dnsproxy.sources.static_names import parse_host_flag
 from dnsproxy.tap.mode import TapMode
 from sidecar.cli.options import (
@@ -54,20 +53,6 @@ Examples:
 """
 
 
-def parse_target_for(text: str) -> tuple[str, tuple[str, ...]]:
-    """`CLASS=TARGET`; the class of an Istio Gateway is its selector. Raises ValueError."""
-    # No target has an equals sign, but an Istio selector does: istio=ingressgateway.
-    name, equals, target = text.rpartition("=")
-    if not equals or not name:
-        raise ValueError(f"{text!a} is not CLASS=TARGET, for example internal=192.0.2.20")
-    return name, split_target(target)
-
-
-def split_target(text: str) -> tuple[str, ...]:
-    """A target in the form of Targets: addresses, `service:NAMESPACE/NAME`, `status` or `auto`. Raises ValueError."""
-    return tuple(parse_target(text, auto=True).split(","))
-
-
 def parse_listen(text: str) -> Endpoint | str:
     """`ADDR:PORT`, or the word `systemd`. Raises ValueError."""
     return SYSTEMD if text.strip() == SYSTEMD else parse_endpoint(text)
@@ -75,7 +60,6 @@ def parse_listen(text: str) -> Endpoint | str:
 
 HOSTNAME = CheckedType("name", parse_hostname)
 ZONE = CheckedType("zone", parse_zone)
-TARGET = CheckedType("target", split_target)
 
 
 @click.command(cls=Program, epilog=EPILOG)
@@ -141,48 +125,7 @@ TARGET = CheckedType("target", split_target)
     "--hosts-file", type=click.Path(path_type=Path), help="Static names, as in /etc/hosts; read again when it changes."
 )
 @source_options
-@click.option(
-    "--target",
-    type=TARGET,
-    metavar="IP[,IP]|service:NS/NAME|status|auto",
-    help="The addresses that the cluster's hostnames are answered with: literal ones, those of a Service (the relay), "
-    "those in each object's own status, or `auto`: those of the Service in --routes-namespace with the annotation "
-    "switchback.dev/for: ingressclass/NAME or gateway/NS/NAME. Names of other classes and Gateways are forwarded.",
-)
-@click.option(
-    "--routes-namespace",
-    metavar="NAMESPACE",
-    help="Where the Services for the target `auto` are.  [default: the pod's own, or that of the kubeconfig's context]",
-)
-@click.option(
-    "--target-for",
-    type=CheckedType("class=target", parse_target_for),
-    metavar="CLASS=TARGET",
-    multiple=True,
-    help="The same for one ingress class, gateway class or Istio selector (istio=ingressgateway=192.0.2.20).",
-)
-@click.option(
-    "--annotations",
-    type=click.Choice([one.value for one in Annotations]),
-    default=Annotations.LABELLED.value,
-    help="Where the annotations switchback.dev/hostname and /target count: nowhere; in namespaces with the label "
-    "switchback.dev/annotations=allowed; everywhere.",
-)
-@click.option(
-    "--target-service",
-    type=OBJECT_REF,
-    metavar="NAMESPACE/NAME",
-    multiple=True,
-    help="A Service that the annotation switchback.dev/target may name from any namespace.",
-)
-@click.option(
-    "--target-network",
-    type=CheckedType("network", parse_network),
-    metavar="NETWORK",
-    multiple=True,
-    help="The annotation switchback.dev/target may name addresses within this network, beside Services of its "
-    "namespace.",
-)
+@target_options
 @click.option(
     "--snapshot",
     type=click.Path(path_type=Path),
