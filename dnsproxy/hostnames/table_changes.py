@@ -105,11 +105,12 @@ class TableChanges:
         """See TableObserver."""
         owners = self._owners[host.reach]
         former, owner = owners.get(host.hostname), verdict.owner if host.addresses else None
-        if former is owner and before == host.addresses:
+        if former == owner and before == host.addresses:
             return  # nearly every name when all are judged again: no value is made for it
         if owner is None:
             owners.pop(host.hostname, None)
-        else:
+        elif former != owner:
+            # An equal one stays: a replica reads another one of its row each time, and its store keeps the first.
             owners[host.hostname] = owner
         then, now = answer_by(former, before), answer_by(owner, host.addresses)
         what = difference(then, now)

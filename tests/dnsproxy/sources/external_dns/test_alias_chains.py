@@ -97,6 +97,6 @@ def test_a_target_stays_in_the_right_of_its_chooser(namespace: str, target_from:
 
 
 def test_the_addresses_of_a_static_name_are_no_right_of_an_alias() -> None:
-    """Claim.addresses would skip every guard and the ownership check."""
+    """Terms.addresses would skip every guard and the ownership check."""
     one = claim_like(STATIC, "a.org", MINE, alias="static.org")
     assert (one.terms.addresses, one.terms.target, one.terms.target_from) == ((), "192.0.2.7,2001:db8::7", "")
