@@ -32,7 +32,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
 
 
 class Terms(msgspec.Struct, frozen=True, gc=False):
-    """How a claim is answered and ranked: all but its hostname and its object."""
+    """How a claim is answered and ranked: all but its hostname, its reach and its object."""
 
     addresses: tuple[str, ...] = ()
     """Fixed addresses (static names); empty if the target decides."""
@@ -74,7 +74,7 @@ _SHORT: Final = 512
 
 
 def share_terms(terms: Terms) -> Terms:
-    """One value for equal terms: nearly all objects of a class have equal ones, and 100,000 would take 12 MB."""
+    """One value for equal terms: nearly all objects of a class have equal ones, and 100,000 would take 10 MB."""
     points = len(terms.addresses) + len(terms.status) + len(terms.declared)
     texts = len(terms.target or "") + len(terms.ingress_class or "")
     return terms if points > _FEW or texts > _SHORT else _share(terms)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
@@ -62,11 +63,11 @@ class UpstreamPart:
     def start(
         self, nursery: trio.Nursery, cluster: Cluster | None, reloads: Reloads | None, listening: Sequence[Endpoint]
     ) -> None:
-        """Follow what names them, in tasks of the nursery."""
+        """Follow the ConfigMaps and the resolv.conf, in tasks of the nursery."""
         if cluster is not None and self.watch is not None:
             nursery.start_soon(_follow_config_maps, cluster, self.watch)
         if self._settings.resolv_conf:
-            nursery.start_soon(self._follow_resolv_conf, reloads, listening)
+            nursery.start_soon(self._follow_resolv_conf, self._settings.resolv_conf, reloads, listening)
         elif self._settings.search_conf:
             follow = partial(follow_search, apply_search=self._guarded.use_search, reloads=reloads)
             nursery.start_soon(follow, self._settings.search_conf)
@@ -91,16 +92,13 @@ class UpstreamPart:
         self._answering.replace_upstreams(forwarding)
         self._answering.report_forwards(forwards)
 
-    async def _follow_resolv_conf(self, reloads: Reloads | None, listening: Sequence[Endpoint]) -> None:
-        settings = self._settings
-        if settings.resolv_conf is None:
-            return
+    async def _follow_resolv_conf(self, path: Path, reloads: Reloads | None, listening: Sequence[Endpoint]) -> None:
         await follow_resolv_conf(
-            settings.resolv_conf,
+            path,
             used=self._answering.forwarding,
             listening=listening,
             apply=self.watch.set_node if self.watch is not None else self._answering.replace_upstreams,
-            apply_search=self._guarded.use_search if settings.search_conf else lambda _: None,
+            apply_search=self._guarded.use_search if self._settings.search_conf else lambda _: None,
             reloads=reloads,
         )
 

@@ -220,6 +220,7 @@ def _format_trailer(digest: str) -> bytes:
 
 
 def _with_shared_terms(one: ObjectClaims) -> ObjectClaims:
+    """The same; its claims share equal terms, as those of sources do."""
     return ObjectClaims(one.source, one.key, tuple(map(with_terms, one.claims)))
 
 
