@@ -83,7 +83,9 @@ def test_a_service_that_is_created_is_relayed_with_the_port_that_its_clients_dia
             assert seen["proxy_protocol_server_port"] == "443"
         assert [seen["proxy_protocol_server_addr"] for seen in nginx.seen()] == ["127.0.0.1", "::1"]
         shown = f"route [::]:{HTTPS} to service:{spaces.backend}:443, {header}, from {spaces.own}/web: no failure"
-        assert running.readiness() == (200, ["ready", "route Services: watching", shown])
+        ready = (200, ["ready", "route Services: watching", shown])
+        # Each process reads the pods for itself, and the page is that of the first.
+        running.until(lambda: running.readiness() == ready, "the first process has read the pods")
         metrics = running.metrics()
         assert metrics['proxy_routes{source="service"}'] == 1
         assert metrics['proxy_routes{source="flag"}'] == metrics["proxy_route_faults"] == 0
@@ -360,7 +362,8 @@ def test_while_the_api_server_is_away_the_last_routes_stay(
             world.server.kill()
             try:
                 running.until(lambda: "retrying" in " ".join(running.readiness()[1]), "the loss is shown")
-                assert running.readiness()[0] == 200
+                # On a busy machine, a worker may be silent for a moment.
+                running.until(lambda: running.readiness()[0] == 200, "ready by the last routes")
                 load.more(100)
             finally:
                 world.server.start()
