@@ -10,8 +10,12 @@ from typing import Final
 import click
 
 from sidecar.cli.completion import complete_for_kubectl, completion_command
+from sidecar.cli.deferred_modules import UNUSED, defer_modules
 from sidecar.cli.lazy_commands import LazyCommands
 from sidecar.cli.usage import Group
+
+# Before a command imports the libraries.
+defer_modules(*UNUSED)
 
 COMMANDS: Final = MappingProxyType(
     {

@@ -26,6 +26,7 @@ from proxy.routes import (
 )
 from proxy.settings import RouteServices, Settings
 from sidecar.cli.completion import completion_option
+from sidecar.cli.deferred_modules import UNUSED, defer_modules
 from sidecar.cli.lazy_commands import LazyCommands
 from sidecar.cli.options import (
     BadUsage,
@@ -38,6 +39,9 @@ from sidecar.cli.options import (
     run_program,
 )
 from sidecar.cli.program_commands import ProgramWithCommands
+
+# Before a command imports the libraries.
+defer_modules(*UNUSED)
 
 _EPILOG = """\b
 Examples:

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from sidecar.cli.completion import completion_command
+from sidecar.cli.deferred_modules import UNUSED, defer_modules
 from sidecar.cli.options import (
     BadUsage,
     CheckedType,
@@ -26,6 +27,9 @@ from sidecar.cli.options import (
     run_program,
 )
 from wholeip.options import ADMIN, cluster_options, make_cluster, parse_job, parse_namespace
+
+# Before a command imports the libraries.
+defer_modules(*UNUSED)
 
 EPILOG = """\b
 Examples:

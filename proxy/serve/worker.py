@@ -1,9 +1,8 @@
 """One of several processes that relay on the same ports (SO_REUSEPORT, socket(7)).
 
 The law: a worker lives and ends with its supervisor. It inherits a socket, receives its settings there and sends its
-counters there; when the other end is gone, it ends as after SIGTERM. Tested in test_supervisor.py.
-
-    python -m proxy.serve.worker DESCRIPTOR
+counters there; when the other end is gone, it ends as after SIGTERM. worker_start.py starts it. Tested in
+test_supervisor.py.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import socket
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -89,7 +87,3 @@ def _report(relay: Relay, routes: FollowedRoutes | None) -> Report:
     if routes is not None:
         report = dataclasses.replace(report, waits=routes.table.waits(), failures=dict(routes.table.failures))
     return report
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -33,7 +33,7 @@ async def worker_process(worker: WorkerSettings) -> AsyncIterator[tuple[trio.Pro
     with theirs:
         ours.setblocking(False)
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(ours))
-        command = [sys.executable, "-m", "proxy.serve.worker", str(theirs.fileno())]
+        command = [sys.executable, "-m", "proxy.serve.worker_start", str(theirs.fileno())]
         try:
             # In its own session: only the supervisor gets Ctrl-C, and passes it on.
             process = await trio.lowlevel.open_process(command, pass_fds=(theirs.fileno(),), start_new_session=True)

@@ -42,7 +42,7 @@ CLASS: Final = (
     ingress_class("nginx"),
     ingress("app", HOST, "nginx", points=vip(BALANCER)),
 )
-SOON: Final = 3.0
+SOON: Final = 10.0
 SECOND_ADMIN: Final = "127.0.0.1:8095"
 
 

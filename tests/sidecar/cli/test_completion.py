@@ -183,7 +183,7 @@ def test_tab_waits_for_no_event_loop_and_no_cluster(typed: str) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
     loaded = set(done.stdout.split())
     assert "click.shell_completion" in loaded
-    assert loaded & {"trio", "asyncio", "ssl", "httpx2", "kubernetes", "structlog"} == set()
+    assert loaded & {"trio", "asyncio.events", "ssl", "httpx2", "kubernetes", "structlog"} == set()
 
 
 def test_an_unknown_shell_is_bad_usage() -> None:
