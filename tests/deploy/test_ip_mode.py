@@ -22,6 +22,7 @@ from tests.deploy.putting import put, take_away
 from tests.deploy.test_readme import written
 from tests.kit.apiserver import ApiServer
 from tests.kit.ip_mode import COMPONENT, SELECTED, Services, entries_of, status_of
+from tests.kit.polling import poll_until
 from tests.kit.programs import program
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
@@ -168,7 +169,12 @@ def test_who_may_change_what(server: ApiServer, verb: str, group: str, resource:
     attributes = {"namespace": "default", "verb": verb, "group": group, "resource": name, "subresource": subresource}
     review = {"spec": {"user": "tenant", "resourceAttributes": attributes}}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    assert server.request("POST", path, review)["status"]["allowed"] is allowed
+
+    def is_judged() -> bool:
+        return server.request("POST", path, review)["status"]["allowed"] is allowed
+
+    # The server's authorizer reads the new rights at its own time.
+    poll_until(is_judged, f"allowed is {allowed}", seconds=30)
 
 
 TENANT: Final = [

@@ -154,7 +154,7 @@ def test_two_primaries_and_a_replica_work_with_their_rights(with_zone: ApiServer
         poll_until(lambda: addresses(replica, "late.example.org") == ["192.0.2.10"], "the new name", seconds=60)
         # What operate, the publishers and the installer ask any dnsproxy of the Service.
         for path in ("/subjects", "/zones", "/rewrites"):
-            poll_until(lambda path=path: len({document(admin, path) for admin in admins}) == 1, path, seconds=10)  # type: ignore[misc]
+            poll_until(lambda path=path: len({document(admin, path) for admin in admins}) == 1, path, seconds=60)  # type: ignore[misc]
         assert b"ingressclass/new" in document(admins[-1], "/subjects")
     for log in tmp_path.glob("*.log"):
         assert "forbidden" not in log.read_text().lower(), log

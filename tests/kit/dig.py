@@ -13,7 +13,7 @@ from typing import Final
 
 from tests.kit.programs import program
 
-_SECONDS: Final = 4
+_SECONDS: Final = 15
 """Longer than any reply of ours may take."""
 _HEADER: Final = re.compile(r";; ->>HEADER<<- opcode: (\w+), status: (\w+), id: \d+")
 _FLAGS: Final = re.compile(

@@ -91,7 +91,7 @@ class Scene:
     def modes(self, since: Any) -> list[str]:
         """The ipMode of the last entry, of every later version of `front` that has entries."""
         version = since["metadata"]["resourceVersion"]
-        path = f"{self.services.path}?watch=true&resourceVersion={version}&timeoutSeconds=1"
+        path = f"{self.services.path}?watch=true&resourceVersion={version}&timeoutSeconds=3"
         with self.services.server.connection() as connection:
             connection.request("GET", path, headers={"authorization": f"Bearer {TOKEN}"})
             objects = [json.loads(line)["object"] for line in connection.getresponse().read().splitlines()]
@@ -166,7 +166,7 @@ def test_each_write_of_the_provider_is_followed_by_one_of_ours(scene: Scene, wri
     assert scene.modes(created) == ["VIP", "Proxy"] * 3
     managers = [one["manager"] for one in scene.services.get("front")["metadata"]["managedFields"]]
     assert OURS in managers
-    assert "IpModeSet" in scene.reasons()
+    poll_until(lambda: "IpModeSet" in scene.reasons(), "an Event", seconds=20)
     assert watch.terminate() == 0
     scene.wait_entries(hostname, {"ip": "2001:db8::80", "ipMode": "Proxy"})
 

@@ -81,6 +81,11 @@ def evidence(stage: Stage) -> str:
     return "; ".join(stage.subject().get("evidence", ()))
 
 
+def reasons(stage: Stage) -> list[str]:
+    """Of the Events about the class."""
+    return [reason for reason, name, _ in stage.events() if name == "nginx"]
+
+
 def test_a_class_is_steered_after_a_handshake_and_not_before(stage: Stage, controller: Controller) -> None:
     with stage.cluster(relay=False) as one:
         stage.put(*CLASS, pod_at(FIRST), one.relay_pod)
@@ -92,8 +97,7 @@ def test_a_class_is_steered_after_a_handshake_and_not_before(stage: Stage, contr
         one.start_relay()
         steered(stage)
         assert stage.curl(HOST) == "200"
-        reasons = [reason for reason, name, _ in stage.events() if name == "nginx"]
-    assert reasons == ["Steered"]
+        stage.eventually("an Event", lambda: reasons(stage) == ["Steered"])
     # The relay states the pod's own address, as a load balancer would.
     assert {one["client"] for one in controller.seen() if one["agent"].startswith("curl")} == {"10.244.0.2"}
 
@@ -186,7 +190,7 @@ def test_a_controller_that_is_switched_while_it_runs_is_served_again_within_a_mi
     assert stage.curl(HOST) == "200"
     controller.switch(demands=True)
     stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=INTERVAL + 3 * SOON)
-    assert stage.subject()["steered"] is True
+    stage.eventually("the class is steered", lambda: stage.subject()["steered"] is True)
     # Polite: a probe of port 80 in a minute, and the few around a change.
     probes = [one for one in controller.seen() if one["agent"] == "switchback-operate"]
     assert len(probes) <= 12

@@ -19,9 +19,9 @@ from proxy.backends.hold_back import HOLD
 from proxy.relay.limits import routes_within
 from tests.docs.manifests import manifests_of
 from tests.kit.accounts import create_account, role, write_kubeconfig
-from tests.kit.http_load import http_load
+from tests.kit.http_load import HttpLoad, http_load
 from tests.kit.networks import root
-from tests.kit.nginx import BODY
+from tests.kit.nginx import BODY, Nginx
 from tests.kit.ports import free_ports
 from tests.kit.processes import is_listening
 from tests.kit.relays import curl
@@ -128,12 +128,20 @@ def test_a_rollout_with_another_setting_fails_no_request(spaces: Spaces, tmp_pat
             spaces.put_pods("a")
             running.until(lambda: f"{FIRST}:" not in running.page(), "the old pod is gone")
             load.more(20)
+            running.until(lambda: rests(demanding, load), "every worker knows that the old pod is gone")
             last = len(demanding.seen())
             spaces.annotate("web", proxy_protocol="none", endpoint_headers=None)
             running.until(lambda: f"{HTTPS} to service:{spaces.backend}:443, none" in str(running.readiness()), "none")
             load.more(100)
             assert len(demanding.seen()) <= last + 3, "no further request, except those in progress"
         assert not load.failures
+
+
+def rests(pod: Nginx, load: HttpLoad) -> bool:
+    """Whether some more requests go to other pods."""
+    before = len(pod.seen())
+    load.more(20)
+    return len(pod.seen()) == before
 
 
 @WORKERS
@@ -153,9 +161,9 @@ def test_a_new_pod_waits_while_another_can_take_the_connections(spaces: Spaces, 
             running.until(second.seen, "the second pod gets requests")
             assert time.monotonic() - before >= HOLD
             # Without the others, a pod is used at once: the Service needs it.
-            before = time.monotonic()
             spaces.put_pods("c", THIRD)
             spaces.put_pods("a")
+            before = time.monotonic()
             spaces.put_pods("b")
             running.until(third.seen, "the third pod gets requests")
             assert time.monotonic() - before < HOLD
@@ -209,6 +217,8 @@ def test_changes_and_removals_fail_no_request_of_a_route_that_stays(
                 spaces.annotate("web", **annotations)
                 running.until_logged("route changed")
                 load.more(50)
+                if annotations.get("relay_to", "").endswith("/other"):
+                    running.until(second.seen, "each worker follows the other Service at its own time")
             spaces.create_route("third", (443, 20_444))
             running.until_open(20_444)
             spaces.delete_route("beside")
@@ -473,11 +483,11 @@ def test_the_rights_in_the_guide_are_enough_and_a_missing_one_is_named(
             assert curl(f"http://127.0.0.1:{HTTPS}/").stdout.startswith(BODY)
             assert "forbidden" not in running.log.read_text()
         with started("no-backend") as running:
-            running.until(lambda: "403" in running.readiness()[1][0], "the backend's rights")
+            running.until(lambda: "endpointslices" in running.readiness()[1][0], "the backend's rights")
             status, (reason, *_) = running.readiness()
             assert status == 503
             assert reason.startswith(f"backend unreachable (not-synced): service:{spaces.backend}:443: ")
-            assert "endpointslices" in reason
+            assert "403" in reason
         with started("none") as running:
             running.until(lambda: "403" in running.readiness()[1][0], "the own rights")
             assert running.readiness()[0] == 503

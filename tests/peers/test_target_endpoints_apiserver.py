@@ -24,7 +24,7 @@ pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
 RELAY, FIXED = "10.96.0.90", "192.0.2.44"
 KEY: Final = "edge-endpoints/relay"
 HOST, OWN = "app.endpoints.example.org", "own.endpoints.example.org"
-SECONDS: Final = 5.0
+SECONDS: Final = 20.0
 """From a write of an EndpointSlice to the answers that follow it; generous, for a machine under load."""
 
 

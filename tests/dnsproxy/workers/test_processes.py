@@ -22,7 +22,7 @@ from tests.kit.handing_over import started_with
 from tests.kit.polling import poll_until
 from tests.kit.ports import free_port
 from tests.kit.processes import StartFailed
-from tests.kit.scraping import is_ready
+from tests.kit.scraping import is_ready, scrape
 from tests.kit.serve_inside import addresses_in
 from tests.kit.serve_process import Serving, serving
 from tests.kit.upstream_replies import framed
@@ -72,6 +72,11 @@ def counted(server: Serving) -> float:
     return server.metric("dnsproxy_dns_requests_total")
 
 
+def responses(server: Serving) -> float:
+    """None of them has a sample yet until the first."""
+    return scrape(server.admin).get("dnsproxy_dns_responses_total", 0.0)
+
+
 def all_gone(processes: list[int]) -> bool:
     return not any(map(is_alive, processes))
 
@@ -96,15 +101,15 @@ def test_all_workers_answer_and_are_counted_as_one_server(server: Serving) -> No
     assert is_ready(server.admin)
 
 
-def test_a_changed_hosts_file_reaches_all_workers_within_a_tenth_of_a_second(tmp_path: Path) -> None:
+def test_a_changed_hosts_file_reaches_all_workers(tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
     hosts.write_text("192.0.2.1 a.example.org\n")
     with serving(tmp_path, "--workers", "3", "--hosts-file", str(hosts), *QUICK) as server:
         assert ask_all(server.port, "a.example.org") == [["192.0.2.1"]] * MANY
         hosts.write_text("192.0.2.2 a.example.org\n")
         poll_until(lambda: ["192.0.2.2"] in ask_all(server.port, "a.example.org"), "not changed", seconds=PATIENCE)
-        assert server.metric("dnsproxy_worker_table_lag_seconds") < 0.1
-        poll_until(lambda: ask_all(server.port, "a.example.org") == [["192.0.2.2"]] * MANY, "not all", seconds=0.5)
+        poll_until(lambda: ask_all(server.port, "a.example.org") == [["192.0.2.2"]] * MANY, "not all", seconds=PATIENCE)
+        poll_until(lambda: server.metric("dnsproxy_worker_table_lag_seconds") < 0.1, "they lag", seconds=PATIENCE)
 
 
 def test_other_names_are_forwarded_by_all_workers(tmp_path: Path) -> None:
@@ -112,8 +117,9 @@ def test_other_names_are_forwarded_by_all_workers(tmp_path: Path) -> None:
         upstream.release.set()
         with serving(tmp_path, "--workers", "2", "--upstream", upstream.endpoint) as server:
             assert all(ask_all(server.port, "www.example.com"))
-            poll_until(lambda: counted(server) == MANY, "a query is not counted", seconds=PATIENCE)
-            assert server.metric("dnsproxy_dns_responses_total") == MANY
+            # A worker may report a query before its response.
+            poll_until(lambda: responses(server) == MANY, "a response is not counted", seconds=PATIENCE)
+            assert counted(server) == MANY
             assert server.metric("dnsproxy_forward_upstream_healthy") == 1
 
 
@@ -173,12 +179,13 @@ def test_what_waits_for_a_killed_worker_is_answered_by_the_next_one(server: Serv
     assert server.metric("dnsproxy_worker_restarts_total") == 1
 
 
-def test_a_hung_worker_is_replaced_before_its_clients_give_up(server: Serving) -> None:
+def test_a_hung_worker_is_replaced_and_its_clients_are_answered(server: Serving) -> None:
+    """Before they give up: test_restarts.py has the seconds, which a busy machine stretches here."""
     victim = workers_of(server)[0]
     stop(victim)
     with clients(server.port) as asking:
         send_all(asking, NAME)
-        assert receive_all(asking) == [[ADDRESS]] * MANY
+        assert receive_all(asking, seconds=PATIENCE) == [[ADDRESS]] * MANY
     assert not is_alive(victim)
     assert server.metric("dnsproxy_worker_restarts_total") == 1
 
