@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.kit.accounts import write_kubeconfig
+from tests.kit.allowed import wait_until_read
 from tests.kit.apiserver import ApiServer
 
 ALLOWED: Final = "allowed"
@@ -153,7 +154,8 @@ class Caller:
 
 
 def account(server: ApiServer, namespace: str, name: str) -> Caller:
-    """A ServiceAccount, with a token of its own (TokenRequest)."""
+    """A ServiceAccount, with a token of its own (TokenRequest), and the rights that exist now."""
+    wait_until_read(server.request)
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
     answer = server.request("POST", path, {"spec": {"expirationSeconds": 3600}})
     return Caller(server, answer["status"]["token"])

@@ -20,6 +20,7 @@ from tests.deploy.manifests import (
     pod_templates,
     render,
 )
+from tests.deploy.quotas import admitted_pod, set_quota_status
 from tests.kit.apiserver import ApiServer
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
@@ -38,7 +39,7 @@ def test_every_object_of_every_kustomization_is_taken_without_a_warning(applied:
 
 
 def test_the_pods_are_admitted_under_pod_security(applied: ApiServer) -> None:
-    admit_quota(applied)
+    set_quota_status(applied, "switchback", "cluster-critical")
     for workload, template in pod_templates(kustomizations()["deploy"]):
         pod = {
             "apiVersion": "v1",
@@ -46,7 +47,7 @@ def test_the_pods_are_admitted_under_pod_security(applied: ApiServer) -> None:
             "metadata": {**template["metadata"], "name": workload["metadata"]["name"]},
             "spec": template["spec"],
         }
-        made = applied.request("POST", f"{NAMESPACE}/pods?dryRun=All", pod)
+        made = admitted_pod(applied, "switchback", pod)
         # Names resolve without operate, and nothing else does.
         is_critical = workload["metadata"]["name"] in {"dnsproxy", "relay"}
         assert (made["spec"]["priority"] >= 2_000_000_000) is is_critical
@@ -102,11 +103,3 @@ def rounds(objects: Sequence[Manifest]) -> list[list[Manifest]]:
 def ours(server: ApiServer) -> list[str]:
     """All remaining objects of ours, including those inside the namespace."""
     return sorted(kubectl(server, "get", f"namespaces,{KINDS}", "-A", "-l", LABEL, "-o", "name").split())
-
-
-def admit_quota(server: ApiServer) -> None:
-    """Set the quota's status, as the controller manager does: until then the API server admits no pod under it."""
-    path = f"{NAMESPACE}/resourcequotas/cluster-critical"
-    hard = server.request("GET", path)["spec"]["hard"]
-    status = {"status": {"hard": hard, "used": {"pods": "0"}}}
-    server.request("PATCH", f"{path}/status", status, content_type="application/merge-patch+json")

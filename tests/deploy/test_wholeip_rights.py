@@ -12,6 +12,7 @@ from tests.deploy.called import NEVER_ALLOWED, rows
 from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
 from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import DEPLOY, compose, kustomizations, pod_template
+from tests.deploy.quotas import admitted_pod, set_quota_status
 from tests.kit.apiserver import ApiServer
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
@@ -117,12 +118,8 @@ def test_the_pod_is_admitted_with_its_priority(applied: ApiServer) -> None:
     (daemons,) = [one for one in manifests if one["kind"] == "DaemonSet" and one["metadata"]["name"] == "wholeip"]
     template = pod_template(daemons)
     assert template is not None
-    # A controller, which is missing here, sets the quota's status.
-    quota = f"/api/v1/namespaces/{SPACE}/resourcequotas/node-critical"
-    hard = applied.request("GET", quota)["spec"]["hard"]
-    status = {"status": {"hard": hard, "used": {"pods": "0"}}}
-    applied.request("PATCH", f"{quota}/status", status, content_type="application/merge-patch+json")
+    set_quota_status(applied, SPACE, "node-critical")
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "wholeip"}, "spec": template["spec"]}
-    made = applied.request("POST", f"/api/v1/namespaces/{SPACE}/pods?dryRun=All", pod)
+    made = admitted_pod(applied, SPACE, pod)
     assert made["spec"]["priority"] == 2_000_001_000
     assert made["spec"]["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["NET_ADMIN"]}
