@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.kit.accounts import write_kubeconfig
-from tests.kit.allowed import wait_until_read
+from tests.kit.accounts import wait_until_rights_are_read, write_kubeconfig
 from tests.kit.apiserver import ApiServer
 
 ALLOWED: Final = "allowed"
@@ -155,7 +154,7 @@ class Caller:
 
 def account(server: ApiServer, namespace: str, name: str) -> Caller:
     """A ServiceAccount, with a token of its own (TokenRequest), and the rights that exist now."""
-    wait_until_read(server.request)
+    wait_until_rights_are_read(server)
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
     answer = server.request("POST", path, {"spec": {"expirationSeconds": 3600}})
     return Caller(server, answer["status"]["token"])

@@ -41,6 +41,14 @@ def create_account(server: ApiServer, namespace: str, name: str, roles: Iterable
     return str(server.request("POST", f"{accounts}/{name}/token", {"spec": {}})["status"]["token"])
 
 
+def wait_until_rights_are_read(server: ApiServer) -> None:
+    """Wait until the API server's authorizer has read the roles and bindings of now: it grants newer ones."""
+    everywhere, inside = (
+        [{"apiGroups": ["test.example.org"], "resources": [one], "verbs": ["get"]}] for one in ("everywhere", "inside")
+    )
+    create_account(server, "default", f"newest-{next(_numbers)}", [cluster_role(everywhere), role("default", inside)])
+
+
 def write_kubeconfig(server: ApiServer, token: str, path: Path) -> Path:
     """The API server's own kubeconfig with another token, usable in any folder. Returns `path`."""
     config = yaml.safe_load(server.kubeconfig.read_text(encoding="utf-8"))

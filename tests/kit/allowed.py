@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
-from uuid import uuid4
 
 from tests.kit.polling import poll_until
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 SECONDS: Final = 60.0
-_GROUP: Final = "rbac.authorization.k8s.io"
-_NEWEST: Final = (("", "ClusterRole", "everywhere"), ("namespaces/default/", "Role", "inside"))
-"""Of roles that wait_until_read creates: their place, kind, and the resource that they grant."""
 
 Request = Callable[[str, str, object], Any]
 """`request(method, path, body)` as the owner of the cluster."""
@@ -28,24 +24,6 @@ def wait_until_allowed(request: Request, account: tuple[str, str], rules: Iterab
     """Wait until an account `(name, namespace)` may do what `rules` say in a namespace; "" means in all of them."""
     for asked in reviews(account, rules, namespace=namespace):
         poll_until(partial(_is_allowed, request, asked), f"granted: {asked}", seconds=SECONDS)
-
-
-def wait_until_read(request: Request) -> None:
-    """Wait until the authorizer has read the roles and bindings of now: a newer one of each kind grants a right."""
-    name = f"newest-{uuid4().hex}"
-    made = []
-    for place, kind, resource in _NEWEST:
-        rule = {"verbs": ["get"], "apiGroups": ["test.example.org"], "resources": [resource]}
-        subjects = [{"kind": "User", "name": name, "apiGroup": _GROUP}]
-        of = {"kind": kind, "name": name, "apiGroup": _GROUP}
-        for plural, body in (("s", {"rules": [rule]}), ("bindings", {"roleRef": of, "subjects": subjects})):
-            path = f"/apis/{_GROUP}/v1/{place}{kind.lower()}{plural}"
-            request("POST", path, {"metadata": {"name": name}, **body})
-            made.append(f"{path}/{name}")
-        asked = {"user": name, **_attributes(rule, "default")}
-        poll_until(partial(_is_allowed, request, asked), f"granted: {asked}", seconds=SECONDS)
-    for path in made:
-        request("DELETE", path, None)
 
 
 def reviews(account: tuple[str, str], rules: Iterable[Rule], *, namespace: str) -> Iterator[dict[str, Any]]:
