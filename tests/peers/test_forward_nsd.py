@@ -82,7 +82,7 @@ async def test_a_connection_whose_packets_a_firewall_drops_costs_no_client_over_
         async with running(Endpoint("127.0.0.1", port)) as world:
             await ask_all(world, 5)
             (connection,) = world.forwarder.upstreams.used[0].pipeline._connections
-            drop_packets_from(connection._stream.socket.getsockname()[1])
+            drop_packets_between(connection._stream.socket.getsockname()[1], port)
             with capture_logs() as logs:
                 for _ in range(3):
                     found = await ask_all(world, 40)
@@ -93,9 +93,12 @@ async def test_a_connection_whose_packets_a_firewall_drops_costs_no_client_over_
     assert [line["upstream"] for line in logs if line["log_level"] == "warning"] == [f"127.0.0.1:{port}"]
 
 
-def drop_packets_from(port: int) -> None:
-    """Have the kernel drop what this network sends from a TCP port, and what it sends to it."""
-    rules = f"tcp sport {port} drop; tcp dport {port} drop;"
+def drop_packets_between(one: int, other: int) -> None:
+    """Have the kernel drop what this network sends between two TCP ports.
+
+    One port alone would match a client as well, which may get the same number for its connection to another port.
+    """
+    rules = f"tcp sport {one} tcp dport {other} drop; tcp sport {other} tcp dport {one} drop;"
     ruleset = f"table inet lost {{ chain lost {{ type filter hook output priority 0; {rules} }}\n}}\n"
     subprocess.run([program("nft"), "-f", "-"], input=ruleset.encode(), check=True)
 
