@@ -101,6 +101,22 @@ async def test_a_backend_that_does_not_answer_in_time_is_a_timeout(
     assert readiness.reason.startswith("backend unreachable (timeout)")
 
 
+async def test_a_process_that_stood_still_during_a_probe_is_not_ready_by_that(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend, mock_clock: trio.testing.MockClock
+) -> None:
+    monkeypatch.setattr("proxy.admin.readiness._try", hang)
+    results: list[Readiness] = []
+
+    async def request() -> None:
+        results.append(await check(backend))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(request)
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(10 * PROBE_SECONDS)
+    assert results[0].reason.startswith("backend unreachable (timeout)")
+
+
 async def test_requests_at_the_same_time_share_one_check(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
     dialled: list[Address] = []
     answering = trio.Event()
