@@ -10,12 +10,12 @@ from typing import Final
 import click
 
 from sidecar.cli.completion import complete_for_kubectl, completion_command
-from sidecar.cli.deferred_modules import UNUSED, defer_modules
+from sidecar.cli.deferred_modules import defer_unused_modules
 from sidecar.cli.lazy_commands import LazyCommands
 from sidecar.cli.usage import Group
 
 # Before a command imports the libraries.
-defer_modules(*UNUSED)
+defer_unused_modules()
 
 COMMANDS: Final = MappingProxyType(
     {

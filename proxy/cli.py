@@ -26,7 +26,7 @@ from proxy.routes import (
 )
 from proxy.settings import RouteServices, Settings
 from sidecar.cli.completion import completion_option
-from sidecar.cli.deferred_modules import UNUSED, defer_modules
+from sidecar.cli.deferred_modules import defer_unused_modules
 from sidecar.cli.lazy_commands import LazyCommands
 from sidecar.cli.options import (
     BadUsage,
@@ -41,7 +41,7 @@ from sidecar.cli.options import (
 from sidecar.cli.program_commands import ProgramWithCommands
 
 # Before a command imports the libraries.
-defer_modules(*UNUSED)
+defer_unused_modules()
 
 _EPILOG = """\b
 Examples:

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from sidecar.cli.completion import completion_command
-from sidecar.cli.deferred_modules import UNUSED, defer_modules
+from sidecar.cli.deferred_modules import defer_unused_modules
 from sidecar.cli.options import (
     BadUsage,
     CheckedType,
@@ -29,7 +29,7 @@ from sidecar.cli.options import (
 from wholeip.options import ADMIN, cluster_options, make_cluster, parse_job, parse_namespace
 
 # Before a command imports the libraries.
-defer_modules(*UNUSED)
+defer_unused_modules()
 
 EPILOG = """\b
 Examples:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from sidecar.cli.deferred_modules import UNUSED, defer_modules
+from sidecar.cli.deferred_modules import defer_unused_modules
 
-defer_modules(*UNUSED)
+defer_unused_modules()
 
 if __name__ == "__main__":
     from proxy.serve.worker import main

@@ -6,6 +6,7 @@ attribute that anyone asks it for imports the module. `from asyncio import run` 
 
 from __future__ import annotations
 
+import logging
 import sys
 from importlib import import_module
 from threading import Lock
@@ -17,6 +18,14 @@ UNUSED: Final = ("asyncio", "html")
 
 They take 2 MB of every process.
 """
+
+
+def defer_unused_modules() -> None:
+    """For a program that has not imported its libraries yet."""
+    defer_modules(*UNUSED)
+    if sys.version_info >= (3, 12):
+        # Otherwise each log record asks asyncio for its task, which imports it.
+        logging.logAsyncioTasks = False
 
 
 def defer_modules(*names: str) -> None:
