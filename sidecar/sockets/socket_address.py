@@ -36,8 +36,9 @@ def _interface(scope: str) -> int:
         return int(scope)
     try:
         return socket.if_nametoindex(scope)
-    except ValueError:
-        # The system cannot represent such a name, for example one with a NUL in it.
+    except (OSError, ValueError):
+        # ValueError: the system cannot represent such a name, for example one with a NUL in it.
+        # Before Python 3.14 the OSError has no errno.
         raise OSError(errno.ENODEV, os.strerror(errno.ENODEV)) from None
 
 

@@ -74,7 +74,7 @@ async def test_an_address_on_an_interface_that_is_not_there_ends_no_look_ups(mon
     async with resolved(monkeypatch) as (backend, resolver):
         resolver.set(["fe80::1%none"])
         await until(lambda: backend.failure is not None)
-        assert backend.failure == Failure(Cause.DNS_ERROR, "fe80::1%none: no interface with this name")
+        assert backend.failure == Failure(Cause.DNS_ERROR, "fe80::1%none: No such device")
         resolver.set(["fe80::1%none", "192.0.2.1"])
         await until(lambda: hosts_of(backend) == ["192.0.2.1"])
 

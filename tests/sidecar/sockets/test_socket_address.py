@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 from pathlib import Path
@@ -37,8 +38,9 @@ def test_an_endpoint_becomes_what_sockets_take(endpoint: Endpoint, address: tupl
     "scope", ["no-such-device", "", "-1", "\u0667", "\u00b2", "x" * 300, "9" * 99, "a\0", "\ud800"], ids=ascii
 )
 def test_a_scope_that_is_no_interface_is_an_os_error(scope: str) -> None:
-    with pytest.raises(OSError, match=r"No such device|no interface|too long"):
+    with pytest.raises(OSError, match="No such device") as caught:
         socket_address(Endpoint(f"fe80::1%{scope}", 53))
+    assert caught.value.errno == errno.ENODEV
 
 
 @given(st.ip_addresses(), st.integers(0, 65535))
