@@ -4,7 +4,8 @@
 #   programs from published Go modules, built into a cache folder outside this tree: CoreDNS, kube-apiserver, kubectl,
 #   MetalLB's controller, external-dns ...;
 #   custom resource definitions from the same modules;
-#   a small Debian with Python, as a base image for machines without access to a registry.
+#   a small Debian with Python, as a base image for machines without access to a registry;
+#   newer Pythons, each in a folder with its libraries.
 # The cache is keyed by version, and each peer is built once. You may run this any number of times: it keeps existing
 # peers. The lists of peers and their versions: scripts/peers/*.sh.
 #
@@ -28,6 +29,7 @@ have() { [[ $1 == /* && -e $1 ]] || PATH="$PATH:/usr/sbin:/sbin" command -v "$1"
 source "$HERE/peers/cache.sh"
 source "$HERE/peers/modules.sh"
 source "$HERE/peers/debian.sh"
+source "$HERE/peers/pythons.sh"
 source "$HERE/peers/basic.sh"
 source "$HERE/peers/cluster.sh"
 source "$HERE/peers/cilium.sh"

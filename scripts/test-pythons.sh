@@ -1,19 +1,25 @@
 #!/usr/bin/env bash
-# Runs the tests of the pure core on each other Python of this computer that users may have: those on the PATH and pyenv's.
+# Runs the tests of the pure core, and of what meets the interpreter, on each other Python of this computer that users may have:
+# those on the PATH, those of `make peers`, and pyenv's.
 # A Python that is not installed is named and skipped. Each gets an environment of its own in build/pythons.
 #   scripts/test-pythons.sh [MINOR...]      for example 12 13
-#   scripts/test-pythons.sh --newest        the newest one alone
+#   scripts/test-pythons.sh --newest        that of the image, or else the newest one before it
 set -euo pipefail
 cd "$(dirname "$0")/.."
 minors=("$@")
-[ "${#minors[@]}" -gt 0 ] || minors=(12 13 14)
+[ "${#minors[@]}" -gt 0 ] || minors=(12 13 14 15)
+# Sockets, imports and the byte paths, where the standard library is used most
+versions_differ=(tests/sidecar/{cli,sockets,loop} tests/dnsproxy/{datagrams,server} tests/proxy/relay)
 newest=no
 [ "${minors[0]}" != --newest ] || minors=(14 13 12) newest=yes
+
+CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
 
 # find_python MINOR: the path of one that runs; a shim of pyenv may have no version to run.
 find_python() {
   local candidate
-  for candidate in "$(command -v "python3.$1" || true)" "${PYENV_ROOT:-$HOME/.pyenv}/versions/3.$1".*/bin/python; do
+  for candidate in "$(command -v "python3.$1" || true)" "$CACHE/python3.$1"-v*/"python3.$1/usr/bin/python3.$1" \
+    "${PYENV_ROOT:-$HOME/.pyenv}/versions/3.$1".*/bin/python; do
     if [ -x "$candidate" ] && "$candidate" -c "import sys; sys.exit(sys.version_info[:2] != (3, $1))" 2>/dev/null; then
       printf '%s\n' "$candidate"
       return
@@ -31,5 +37,6 @@ for minor in "${minors[@]}"; do
   UV_PROJECT_ENVIRONMENT=$environment UV_PYTHON_DOWNLOADS=never .venv/bin/uv sync --frozen --quiet --python "$python"
   echo "Python 3.$minor: $python"
   "$environment/bin/pytest" --pure --quiet --numprocesses="${WORKERS:-2}" --dist=loadfile
+  "$environment/bin/pytest" --quiet --numprocesses="${WORKERS:-2}" --dist=loadfile "${versions_differ[@]}"
   [ "$newest" = no ] || exit 0
 done

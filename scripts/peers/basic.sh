@@ -59,6 +59,7 @@ basic_peers() {
   peer prometheus-operator "$PROMETHEUS_OPERATOR_VERSION" module_folder \
     github.com/prometheus-operator/prometheus-operator example/prometheus-operator-crd
   debian_base
+  pythons
   peer go-relay "$RELAY_VERSION" go_relay
 }
 

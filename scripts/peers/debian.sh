@@ -6,7 +6,7 @@ DEBIAN=(
   bind9-dnsutils:dig dnsperf:dnsperf nginx-light:nginx haproxy:haproxy etcd-server:etcd curl:curl
   libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
-  buildah:buildah debootstrap:debootstrap bind9:named prometheus:promtool chromium:chromium
+  buildah:buildah debootstrap:debootstrap patchelf:patchelf bind9:named prometheus:promtool chromium:chromium
   nftables:nft conntrack:conntrack iperf3:iperf3 patch:patch binutils:readelf skopeo:skopeo docker-registry:docker-registry
   zsh:zsh fish:fish
   knot:knotd knot-dnsutils:kdig knot-resolver:kresd lua-cqueues:/usr/share/lua/5.1/cqueues/notify.lua pdns-recursor:pdns_recursor
