@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 import trio
 
-from sidecar.sockets.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.sockets.listeners import bound_endpoint, listen_both
 from sidecar.values.endpoints import Endpoint
 from tests.kit.dig import dig
 from tests.kit.handing_over import started_with
@@ -40,8 +40,8 @@ class Pair:
 
 
 def open_pair(stack: ExitStack, host: str = "127.0.0.1") -> Pair:
-    tcp = stack.enter_context(listen_tcp(Endpoint(host, 0), flag="test"))
-    return Pair(tcp, stack.enter_context(listen_udp(bound_endpoint(tcp), flag="test")))
+    tcp, udp = listen_both(Endpoint(host, 0), flag="test")
+    return Pair(stack.enter_context(tcp), stack.enter_context(udp))
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ import dns.rrset
 import trio
 
 from proxy.backends.name_resolver import NameResolver
+from sidecar.sockets.listeners import bound_endpoint, listen_both
+from sidecar.values.endpoints import Endpoint
 
 Records = list[tuple[str, int, str, list[str]]]
 """Rows of an answer section: name, TTL, type, texts."""
@@ -71,11 +73,11 @@ async def played_nameserver(
     """The nameserver, and a resolver that queries it; `conf` adds lines to its resolv.conf."""
     (folder / "resolv.conf").write_text(f"nameserver 127.0.0.1\n{conf}")
     (folder / "hosts").write_text(hosts)
-    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    port = listener.socket.getsockname()[1]
+    tcp, udp = listen_both(Endpoint("127.0.0.1", 0), flag="test")
+    port = bound_endpoint(udp).port
     server = PlayedNameserver(port)
-    with trio.socket.socket(trio.socket.AF_INET, trio.socket.SOCK_DGRAM) as datagrams:
-        await datagrams.bind(("127.0.0.1", port))
+    with trio.socket.from_stdlib_socket(udp) as datagrams:
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(tcp))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(server.serve_datagrams, datagrams)
             nursery.start_soon(trio.serve_listeners, server.serve_stream, [listener])
