@@ -101,7 +101,9 @@ def test_a_notify_at_any_worker_makes_a_replica_with_workers_refresh(
         )
         for last in (2, 3):
             before = soa(primary)
-            (tmp_path / "hosts").write_text(hosts(NAMES, last=last))
+            # At once: half a file would be a version too, and the NOTIFY would be for that one.
+            (tmp_path / "new").write_text(hosts(NAMES, last=last))
+            (tmp_path / "new").replace(tmp_path / "hosts")
             poll_until(lambda before=before: soa(primary) != before, "a version", seconds=PATIENCE)  # type: ignore[misc]
             notify = dns.message.make_query(ZONE_OF_ROWS, "SOA")
             notify.set_opcode(dns.opcode.NOTIFY)
