@@ -170,7 +170,8 @@ def test_a_dead_worker_is_logged_and_restarted_and_the_others_continue(tmp_path:
 
 def test_a_hung_worker_is_noticed_and_replaced_and_the_other_continues(tmp_path: Path) -> None:
     with relay(tmp_path, workers=2) as running, ExitStack() as open_ones:
-        pairs = [open_ones.enter_context(running.connected()) for _ in range(12)]
+        # So many that the other worker has some: the kernel draws one of the two for each.
+        pairs = [open_ones.enter_context(running.connected()) for _ in range(40)]
         hung, other = running.workers()
         os.kill(hung, signal.SIGSTOP)
         # The kernel gives about half of these to the hung worker, which never accepts them.
