@@ -92,9 +92,12 @@ def test_figures_of_an_earlier_run_do_not_count(tmp_path: Path) -> None:
     assert found.rows == []
 
 
+UNHURRIED = Cost(20, 20, most=1)
+
+
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part may take half its estimate, and a second."""
+    """A part may take half its estimate, and a second: enough for UNHURRIED, however busy the machine."""
     monkeypatch.setattr(run, "_SPARE_SECONDS", 1.0)
     monkeypatch.setattr(run, "_PATIENCE", 0.5)
 
@@ -113,7 +116,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_part_that_takes_too_long_is_ended(tmp_path: Path, script: str) -> None:
     begun = time.monotonic()
-    found, _ = measure(tmp_path, part(script, "long"), part())
+    found, _ = measure(tmp_path, part(script, "long"), part(cost=UNHURRIED))
     assert time.monotonic() - begun < 15
     assert "it took longer than" in found.benches[0].trouble
     assert found.benches[0].failed
@@ -139,7 +142,8 @@ def test_the_last_words_of_a_part_are_its_trouble_with_or_without_an_end_of_line
 @pytest.mark.parametrize("script", ["import time; time.sleep(600)", "import time; time.sleep(1); raise SystemExit(1)"])
 def test_what_a_failed_part_took_says_nothing_about_the_others(tmp_path: Path, script: str) -> None:
     bad = part(script, "bad", cost=Cost(0.1, 0.1, most=1))
-    found, _ = measure(tmp_path, bad, part(), seconds=8)
+    # Were it slow as the bad one, the other would take more than a hundred seconds.
+    found, _ = measure(tmp_path, bad, part(cost=UNHURRIED), seconds=60)
     assert [bench.failed for bench in found.benches] == [True, False]
     assert [row.bench for row in found.rows] == ["one"]
 
