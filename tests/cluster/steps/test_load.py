@@ -91,12 +91,13 @@ def test_every_number_is_asked_once() -> None:
 
 def test_a_paced_load_asks_at_its_rate_and_counts_no_wait_as_an_answer() -> None:
     begun = time.monotonic()
-    counted = load.many(lambda _: "ok", lambda number: number < 10, workers=20, pace=50.0)
+    counted = load.many(lambda _: "ok", lambda number: number < 10, workers=20, pace=5.0)
     assert counted["said"] == {"ok": 10}
-    assert time.monotonic() - begun >= 9 / 50
+    assert time.monotonic() - begun >= 9 / 5
     slowest = counted["slowest"]
     assert isinstance(slowest, float)
-    assert slowest < 9 / 50
+    # The last one has waited for longer; a thread without a processor may lose a part of it.
+    assert slowest < 9 / 5
 
 
 def test_a_name_that_should_not_exist_is_right_if_it_does_not() -> None:
