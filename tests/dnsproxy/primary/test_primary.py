@@ -68,7 +68,7 @@ async def test_of_a_service_with_both_replicas_the_other_one_is_told(monkeypatch
     monkeypatch.setattr(module, "follow_endpoints", follow)
     monkeypatch.setattr(SharedZone, "run", run)
     cluster = Cluster("http://127.0.0.1:9", "the test", lambda: None, reload=lambda: cluster)
-    with trio.fail_after(5):
+    with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(primary.run, cluster)
             while not told:
