@@ -93,6 +93,17 @@ class Running:
                 self._read += received
         return self._read
 
+    async def read_note(self) -> bytes:
+        """The first line of stderr."""
+        assert self.process.stderr is not None
+        read = b""
+        with trio.fail_after(20):
+            while not read.endswith(b"\n"):
+                received = await self.process.stderr.receive_some(1)
+                assert received, read
+                read += received
+        return read
+
     async def end(self) -> tuple[int, str, str]:
         """The exit status, stdout and stderr."""
         assert self.process.stdout is not None
