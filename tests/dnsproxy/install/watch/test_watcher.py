@@ -6,8 +6,8 @@ followers.py and program.py are tested in tests/peers/test_watch_apiserver.py.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_address
@@ -110,6 +110,18 @@ async def watching(transport: Watched, request: InstallRequest | None = None) ->
             nursery.start_soon(Watcher(client, request or install_request(), status, dns=None, seconds=0).run)
             yield status
             nursery.cancel_scope.cancel()
+
+
+@contextmanager
+def real_servers(clock: Clock, *, rate: float) -> Iterator[None]:
+    """The mock clock does not jump while the servers of a test answer, and passes at this rate.
+
+    They have to outlive the minute that a test has of this clock: without them, the watcher would wait for hours.
+    """
+    clock.autojump_threshold, clock.rate = inf, rate
+    with trio.fail_after(HOURS) as scope:
+        scope.shield = True
+        yield
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -278,9 +290,8 @@ async def test_events_that_are_not_allowed_are_told_once_and_cost_nothing_else(a
 async def test_hostnames_of_the_running_dnsproxy_outside_the_named_zones_are_on_the_page(
     tmp_path: Path, autojump_clock: Clock
 ) -> None:
-    # The admin port is a real one: the mock clock must not jump while it answers.
-    autojump_clock.autojump_threshold, autojump_clock.rate = inf, 1.0
-    with serving(tmp_path, "--host", "a.example.net=192.0.2.1", "--host", "a.example.org=192.0.2.1") as own:
+    hosts = ("--host", "a.example.net=192.0.2.1", "--host", "a.example.org=192.0.2.1")
+    with real_servers(autojump_clock, rate=1.0), serving(tmp_path, *hosts) as own:
         request = install_request(None, "example.org", admin=own.admin_endpoint)
         async with watching(Watched(FakeApi(cluster())), request) as status:
             await until(is_standing(status, Standing.INSTALLED))
@@ -288,8 +299,6 @@ async def test_hostnames_of_the_running_dnsproxy_outside_the_named_zones_are_on_
 
 
 async def test_the_names_of_a_tenant_follow_the_table_without_a_fight(autojump_clock: Clock) -> None:
-    # The admin port is a real one: the mock clock must not jump while it answers.
-    autojump_clock.autojump_threshold, autojump_clock.rate = inf, 4.0
     own = pod("a.example.org")
     transport = Watched(FakeApi([*tenant(), service(), pods(True)]))
 
@@ -300,9 +309,12 @@ async def test_the_names_of_a_tenant_follow_the_table_without_a_fight(autojump_c
     def shows(some: list[str]) -> bool:
         return names() == [f"{one}." for one in some]
 
-    async with admin_ports(own, paths=("/rewrites",)) as admins, faulty_upstream(rewriting((), RELAY_NAME)) as server:
-        request = install_request(admin=admins[0], dns=server.endpoint)
-        async with watching(transport, request) as status:
+    with real_servers(autojump_clock, rate=4.0):
+        async with (
+            admin_ports(own, paths=("/rewrites",)) as admins,
+            faulty_upstream(rewriting((), RELAY_NAME)) as server,
+            watching(transport, install_request(admin=admins[0], dns=server.endpoint)) as status,
+        ):
             await until(is_standing(status, Standing.INSTALLED))
             assert (names(), status.names) == (["a.example.org."], "1 names, each to its Service")
             for some in (["a.example.org", "b.example.org"], ["b.example.org"], [], ["c.example.org"]):
@@ -331,12 +343,12 @@ async def test_a_stanza_with_both_addresses_is_changed_once_and_stays(autojump_c
 async def test_upstreams_that_differ_are_refused_before_the_write_unless_accepted(
     autojump_clock: Clock, accepts: bool
 ) -> None:
-    # dnsproxy is a real server: the mock clock must not jump while it answers.
-    autojump_clock.autojump_threshold, autojump_clock.rate = inf, 20.0
     transport = Watched(FakeApi(cluster()))
-    async with faulty_upstream(reporting(". 192.0.2.9"), silence) as own:
-        request = install_request(addresses=(own.endpoint,), accepts_upstreams=accepts)
-        async with watching(transport, request) as status:
+    with real_servers(autojump_clock, rate=20.0):
+        async with (
+            faulty_upstream(reporting(". 192.0.2.9"), silence) as own,
+            watching(transport, install_request(addresses=(own.endpoint,), accepts_upstreams=accepts)) as status,
+        ):
             await until(is_standing(status, Standing.INSTALLED if accepts else Standing.REFUSED))
             assert transport.writes == accepts
             why = "names of . went to /etc/resolv.conf, and dnsproxy forwards them to 192.0.2.9"
