@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
@@ -30,16 +31,31 @@ from tests.kit.ports import free_ports
 from tests.kit.relaying import V4, read_header, received_in, until
 from tests.proxy.route_services.made import OWN, KnownWatches, RealPorts, listening, service
 
-PORTS: Final = free_ports(4)
-RESERVED: Final = {PORTS[3]: "--admin has"}
 ADDRESS: Final = address_of("192.0.2.1", 443)
 
+
+@functools.cache
+def chosen() -> tuple[int, ...]:
+    """Ports for all tests here, the last one for --admin.
+
+    They are chosen when the first test runs: between import and test other programs may take them.
+    """
+    return tuple(free_ports(4))
+
+
+def reserved() -> dict[int, str]:
+    return {chosen()[3]: "--admin has"}
+
+
 NAMES = st.sampled_from("abc")
+TARGETS: st.SearchStrategy[int | str] = st.deferred(lambda: st.sampled_from([*chosen(), "x"]))
+PORTS = st.deferred(lambda: st.sampled_from(chosen()))
+ROUTED = st.deferred(lambda: st.sampled_from(chosen()[:3]))
 SERVICES = st.builds(
     service,
     NAMES,
-    st.tuples(st.just(443), st.sampled_from([*PORTS, "x"])),
-    st.tuples(st.just(22), st.sampled_from(PORTS)),
+    st.tuples(st.just(443), TARGETS),
+    st.tuples(st.just(22), PORTS),
     to=st.sampled_from([None, "web/shop", "mq/mqtt", "bad", f"{OWN}/a"]),
     created=st.sampled_from(["", "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z"]),
     proxy_protocol=st.sampled_from(["v1", "v2", "none", "pass", "v3"]),
@@ -49,7 +65,7 @@ SERVICES = st.builds(
 
 def table_of(ports: Any, watches: KnownWatches, **fixed: Any) -> RouteTable:
     """A table whose Services have been listed."""
-    table = RouteTable(OpenPorts(ports, watches, Fixed(**fixed)), reserved=RESERVED)
+    table = RouteTable(OpenPorts(ports, watches, Fixed(**fixed)), reserved=reserved())
     table.status.synced = True
     return table
 
@@ -93,14 +109,14 @@ class AnySequence(RuleBasedStateMachine):
         self.services.pop(f"{OWN}/{name}", None)
         self.table.take({f"{OWN}/{name}": None})
 
-    @rule(port=st.sampled_from(PORTS[:3]))
+    @rule(port=ROUTED)
     def occupy(self, port: int) -> None:
         if port not in self.taken and port not in self.ports.opened:
             self.taken[port] = one = socket.socket()
             one.bind((V4, port))
             one.listen()
 
-    @rule(port=st.sampled_from(PORTS[:3]))
+    @rule(port=ROUTED)
     def leave(self, port: int) -> None:
         if port in self.taken:
             self.taken.pop(port).close()
@@ -114,7 +130,7 @@ class AnySequence(RuleBasedStateMachine):
     @invariant()
     def the_open_ports_are_the_wanted_ones_but_for_those_in_use(self) -> None:
         self.pass_time()
-        found = find_relay_routes(self.services, reserved=RESERVED)
+        found = find_relay_routes(self.services, reserved=reserved())
         wanted = {one.listen: one for one in found.routes}
         assert self.ports.opened.keys() == wanted.keys() - self.taken.keys()
         assert listening(self.ports.opened) == self.ports.opened.keys()
@@ -129,7 +145,7 @@ class AnySequence(RuleBasedStateMachine):
     @invariant()
     def every_fault_is_named_at_its_service(self) -> None:
         self.pass_time()
-        found = find_relay_routes(self.services, reserved=RESERVED)
+        found = find_relay_routes(self.services, reserved=reserved())
         expected = {key: list(why) for key, why in found.faults.items()}
         told = {key: [one for one in why if "cannot listen" not in one] for key, why in self.table.faults.items()}
         assert {key: why for key, why in told.items() if why} == expected
@@ -166,11 +182,11 @@ def test_a_connection_that_was_opened_before_all_changes_passes_octets_after_eac
             await backend.bind((V4, 0))
             backend.listen()
             async with relaying_services([address_of(V4, backend.getsockname()[1])]) as (relay, table):
-                services: dict[str, RouteService | Unreadable] = {**service("a", (443, PORTS[0]))}
+                services: dict[str, RouteService | Unreadable] = {**service("a", (443, chosen()[0]))}
                 table.take(services)
                 await until(lambda: relay.listeners)
                 client = trio.socket.socket()
-                await client.connect((V4, PORTS[0]))
+                await client.connect((V4, chosen()[0]))
                 served, _ = await backend.accept()
                 with client, served:
                     assert (await read_header(served)).destination is not None
@@ -181,7 +197,7 @@ def test_a_connection_that_was_opened_before_all_changes_passes_octets_after_eac
                         table.take(changed)
                         services |= {key: one for key, one in changed.items() if one is not None}
                         services = {key: one for key, one in services.items() if changed.get(key, one) is not None}
-                        wanted = {one.listen for one in find_relay_routes(services, reserved=RESERVED).routes}
+                        wanted = {one.listen for one in find_relay_routes(services, reserved=reserved()).routes}
                         await until(lambda wanted=wanted: {one.endpoint.port for one in relay.listeners} == wanted)
                         await client.send(b"ping")
                         assert await received_in(served, 4) == b"ping"
@@ -203,7 +219,7 @@ async def test_before_a_whole_list_nothing_opens_and_the_reason_is_told(ports: R
     table.status.synced = False
     async with trio.open_nursery() as nursery:
         nursery.start_soon(table.keep, trio.Event())
-        table.take(service("a", (443, PORTS[0])))
+        table.take(service("a", (443, chosen()[0])))
         await trio.testing.wait_all_tasks_blocked()
         assert ports.opened == {}
         assert table.waits() == "waiting for the route Services: syncing"
@@ -212,7 +228,7 @@ async def test_before_a_whole_list_nothing_opens_and_the_reason_is_told(ports: R
         table.status.synced = True
         table.wake()
         await until(lambda: table.waits() is None)
-        assert ports.opened.keys() == {PORTS[0]}
+        assert ports.opened.keys() == {chosen()[0]}
         # An outage later on changes nothing.
         table.wake()
         await trio.testing.wait_all_tasks_blocked()
@@ -235,11 +251,11 @@ async def test_a_relay_that_stops_opens_and_closes_no_port(ports: RealPorts) -> 
     stopping = trio.Event()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(table.keep, stopping)
-        table.take(service("a", (443, PORTS[0])))
+        table.take(service("a", (443, chosen()[0])))
         await until(lambda: ports.opened)
         stopping.set()
-        table.take({f"{OWN}/a": None, **service("b", (443, PORTS[1]))})
-    assert ports.opened.keys() == {PORTS[0]}
+        table.take({f"{OWN}/a": None, **service("b", (443, chosen()[1]))})
+    assert ports.opened.keys() == {chosen()[0]}
 
 
 async def test_a_port_in_use_is_opened_when_it_is_free(
@@ -249,14 +265,14 @@ async def test_a_port_in_use_is_opened_when_it_is_free(
     table = table_of(ports, KnownWatches(ADDRESS))
     async with trio.open_nursery() as nursery:
         with socket.socket() as taken:
-            taken.bind((V4, PORTS[0]))
+            taken.bind((V4, chosen()[0]))
             taken.listen()
             nursery.start_soon(table.keep, trio.Event())
-            table.take(service("a", (443, PORTS[0])))
+            table.take(service("a", (443, chosen()[0])))
             await trio.sleep(10)
-            assert table.failures.keys() == {PORTS[0]}
+            assert table.failures.keys() == {chosen()[0]}
         await trio.sleep(LAST_RETRY)
-        assert ports.opened.keys() == {PORTS[0]}
+        assert ports.opened.keys() == {chosen()[0]}
         nursery.cancel_scope.cancel()
 
 
@@ -266,9 +282,9 @@ def test_each_new_fault_is_logged_once(ports: RealPorts) -> None:
         table.take(service("a", (443, "https")))
         for now in range(3):
             table.step(now)
-        table.take(service("b", (443, PORTS[3])))
+        table.take(service("b", (443, chosen()[3])))
         table.step(3)
-        table.take(service("a", (443, PORTS[0])))
+        table.take(service("a", (443, chosen()[0])))
         table.step(4)
         table.take(service("a", (443, "https")))
         table.step(5)
@@ -276,7 +292,7 @@ def test_each_new_fault_is_logged_once(ports: RealPorts) -> None:
     name = "the targetPort of port 443 is 'https'; name a number from 1 to 65535"
     assert told == [
         (f"{OWN}/a", name),
-        (f"{OWN}/b", f"the targetPort of port 443 is {PORTS[3]}, which --admin has"),
+        (f"{OWN}/b", f"the targetPort of port 443 is {chosen()[3]}, which --admin has"),
         (f"{OWN}/a", name),
     ]
     assert {entry["log_level"] for entry in logs if "fault" in entry} == {"warning"}
@@ -284,11 +300,11 @@ def test_each_new_fault_is_logged_once(ports: RealPorts) -> None:
 
 def test_what_another_process_cannot_open_is_a_fault_of_the_service_here(ports: RealPorts) -> None:
     table = table_of(ports, KnownWatches(ADDRESS))
-    table.take(service("a", (443, PORTS[0])))
+    table.take(service("a", (443, chosen()[0])))
     table.step(0)
     with capture_logs() as logs:
         for _ in range(3):
-            table.note_elsewhere("worker 2", {PORTS[0]: "no file descriptor is left", 1: "of no route"})
+            table.note_elsewhere("worker 2", {chosen()[0]: "no file descriptor is left", 1: "of no route"})
     fault = "port 443: worker 2: no file descriptor is left"
     assert table.faults == {f"{OWN}/a": [fault]}
     assert [(entry["service"], entry["fault"]) for entry in logs] == [(f"{OWN}/a", fault)]
@@ -302,9 +318,9 @@ def test_what_another_process_cannot_open_is_a_fault_of_the_service_here(ports: 
 def test_a_port_that_no_process_can_open_is_one_fault(ports: RealPorts) -> None:
     table = table_of(ports, KnownWatches(ADDRESS))
     with socket.socket() as taken, capture_logs() as logs:
-        taken.bind((V4, PORTS[0]))
+        taken.bind((V4, chosen()[0]))
         taken.listen()
-        table.take(service("a", (443, PORTS[0])))
+        table.take(service("a", (443, chosen()[0])))
         table.step(0)
         table.note_elsewhere("worker 1", dict(table.failures))
     assert len(table.faults[f"{OWN}/a"]) == 1
