@@ -66,12 +66,12 @@ async def test_a_datagram_that_is_lost_is_sent_again() -> None:
         return [] if first else dnsproxy(asked)
 
     async with faulty_upstream(lossy, silence) as server:
-        assert (await ask(server.endpoint, ".", Patience(times=3, datagrams=(0.2, 5.0)))).state is Presence.YES
+        assert (await ask(server.endpoint, ".", Patience(times=3, datagrams=(0.2, 30.0)))).state is Presence.YES
 
 
 async def test_where_udp_is_silent_tcp_is_asked() -> None:
     async with faulty_upstream(silence, dnsproxy) as server:
-        asked = await ask(server.endpoint, ".", Patience(times=3, datagrams=(0.1,), stream=5.0))
+        asked = await ask(server.endpoint, ".", Patience(times=3, datagrams=(0.1,), stream=30.0))
         assert asked.state is Presence.YES
         assert len(server.asked_streams) == 3
 
@@ -81,7 +81,7 @@ async def test_the_end_of_a_port_forward_which_takes_tcp_alone_is_asked() -> Non
         return dnsproxy(asked)
 
     async with faulty_upstream(silence, refused) as server:
-        asked = await ask(server.endpoint, ".", Patience(times=1, datagrams=(0.1,), stream=5.0))
+        asked = await ask(server.endpoint, ".", Patience(times=1, datagrams=(0.1,), stream=30.0))
         assert asked.state is Presence.YES
 
 

@@ -19,7 +19,7 @@ HOST = "a.example.org"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """An application that hangs is waited for shortly."""
-    short = replace(endpoint_probe.MANNER, answer_seconds=0.2)
+    short = replace(endpoint_probe.MANNER, answer_seconds=1.0)
     monkeypatch.setattr(endpoint_probe, "MANNER", short)
 
 
