@@ -41,7 +41,8 @@ class Relay:
     admin: int
 
     def events(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
+        # Whole lines: processes are still writing.
+        return [json.loads(line) for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
     def named(self, event: str) -> list[dict[str, Any]]:
         return [entry for entry in self.events() if entry["event"] == event]
