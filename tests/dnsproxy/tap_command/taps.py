@@ -22,6 +22,9 @@ from sidecar.sockets.listeners import bound_endpoint, listen_tcp
 from sidecar.values.endpoints import Endpoint
 from tests.kit import messages
 
+SECONDS: Final = 50
+"""For the start of a program and what it then does: a busy machine may take tens of seconds."""
+
 PLAIN: Final = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR", "KUBECONFIG")}
 
 
@@ -49,7 +52,7 @@ class Listened:
         self.tap.note((None, (client, 5353)), query, query, outcome, seconds=0.001)
 
     async def wait_listening(self, listening: bool = True) -> None:
-        with trio.fail_after(20):
+        with trio.fail_after(SECONDS):
             while self.tap.listening is not listening:
                 await self._changed.wait()
 
@@ -86,7 +89,7 @@ class Running:
     async def read_until(self, text: bytes) -> bytes:
         """All of stdout, when it has this text."""
         assert self.process.stdout is not None
-        with trio.fail_after(20):
+        with trio.fail_after(SECONDS):
             while text not in self._read:
                 received = await self.process.stdout.receive_some()
                 assert received, self._read
@@ -97,7 +100,7 @@ class Running:
         """The first line of stderr."""
         assert self.process.stderr is not None
         read = b""
-        with trio.fail_after(20):
+        with trio.fail_after(SECONDS):
             while not read.endswith(b"\n"):
                 received = await self.process.stderr.receive_some(1)
                 assert received, read
@@ -108,7 +111,7 @@ class Running:
         """The exit status, stdout and stderr."""
         assert self.process.stdout is not None
         assert self.process.stderr is not None
-        with trio.fail_after(20):
+        with trio.fail_after(SECONDS):
             output = self._read + b"".join([bytes(one) async for one in self.process.stdout])
             errors = b"".join([bytes(one) async for one in self.process.stderr])
             return await self.process.wait(), output.decode(), errors.decode()
