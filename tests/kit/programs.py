@@ -19,7 +19,7 @@ def find_program(name: str) -> str | None:
     `gateway-api` is a folder: the custom resource definitions, in `standard` and `experimental`; `prometheus-operator`
     and each `...-crds` and `...-manifests` are folders too, and `contour-crds` holds all manifests of Contour's
     installation; so are `debian-base` and `debian-base-arm64`, with a small Debian in `root.tar`, and
-    `systemd-resolved`, with the files of its Debian packages, and each `python3.` with a MINOR, the program in `usr/bin`.
+    `systemd-resolved`, with the files of its Debian packages, and `python3.13` and newer, programs in `usr/bin`.
     `coredns-old` is the oldest supported CoreDNS that still builds; each `...-new` is newer than the version that the
     tests otherwise take.
     """
