@@ -9,18 +9,25 @@ from pathlib import Path
 import pytest
 import trio
 
+from dnsproxy.forward.deadlines import GIVE_UP
 from sidecar.values.endpoints import Endpoint
 from tests.kit import upstream_replies
 from tests.kit.coredns import running_coredns
 from tests.kit.dns_server import OURS, OURS_AT, running, wait_until
 from tests.kit.faulty_upstream import faulty_upstream, silence
+from tests.kit.lag import measured_lag
 from tests.kit.messages import NS, question
+from tests.kit.ports import free_port
 from tests.kit.programs import program
 
 pytestmark = pytest.mark.peer("coredns", "dig")
 
 UPSTREAM_AT, FALLBACK_AT = "198.51.100.7", "198.51.100.9"
 RETURN_SECONDS = 30
+SPARE = 2.0 - GIVE_UP
+"""Seconds from our reply to the end of CoreDNS's patience with a server, for whatever the machine does meanwhile."""
+_PROGRAMS = 2
+"""The programs of which each may be scheduled late in this time: this one and CoreDNS."""
 _PROBE = question("", NS)
 
 COREFILE = """\
@@ -93,11 +100,20 @@ async def test_dead_upstreams_are_an_answer_in_time_and_do_not_make_us_look_dead
         running(there.endpoint) as world,
     ):
         with coredns_before(tmp_path, world.endpoint, fallback.endpoint) as front:
-            for _ in range(3):
+            answered = 0
+            while answered < 3:
+                before = len(fallback.asked_datagrams)
+                async with measured_lag() as lag:
+                    verdict, ours = await front.dig("www.example.net"), await front.short(OURS)
+                if _PROGRAMS * lag.longest > SPARE:
+                    # The machine made the reply late, not the server.
+                    await wait_answered_by_us(front)
+                    continue
                 # If it had been late, CoreDNS would have asked the fallback and counted a failure.
-                assert "status: SERVFAIL" in await front.dig("www.example.net")
-            assert await front.short(OURS) == [OURS_AT]
-            assert not fallback.asked_datagrams
+                assert "status: SERVFAIL" in verdict
+                assert ours == [OURS_AT]
+                assert len(fallback.asked_datagrams) == before
+                answered += 1
 
 
 async def test_while_we_are_gone_the_fallback_answers_and_its_probe_finds_us_when_we_are_back(tmp_path: Path) -> None:
@@ -106,8 +122,8 @@ async def test_while_we_are_gone_the_fallback_answers_and_its_probe_finds_us_whe
         faulty_upstream(silence, silence) as there,
         faulty_upstream(fallback_reply, fallback_reply) as fallback,
     ):
-        async with running(there.endpoint) as first_life:
-            address = first_life.endpoint
+        # Not a port of the kernel's choice, which another program could get while nothing is bound there.
+        address = Endpoint("127.0.0.1", free_port())
         with coredns_before(tmp_path, address, fallback.endpoint) as front:
             async with running(there.endpoint, at=address):
                 assert await front.short(OURS) == [OURS_AT]
