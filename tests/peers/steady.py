@@ -18,6 +18,7 @@ import trio
 
 from tests.kit.datagram_drops import dropped_datagrams
 from tests.kit.dns_server import read_message
+from tests.kit.lag import Lag
 from tests.kit.messages import query, read_dnspython
 from tests.kit.upstream_replies import framed
 
@@ -33,7 +34,6 @@ LATE: Final = 2.5
 """Seconds after which a reply is late: CoreDNS waits two for one server before it asks the next."""
 _PROGRAMS: Final = 4
 """The programs on the path of a question: this test, CoreDNS, dnsproxy and the upstream. Each may be scheduled late."""
-_HEARTBEAT: Final = 0.05
 _PATIENCE: Final = 8.0
 """Seconds until a question counts as lost: CoreDNS itself gives up after five."""
 _TCP_EVERY: Final = 10
@@ -72,8 +72,8 @@ class Tally:
     """All outcomes so far."""
 
     outcomes: list[Outcome] = field(default_factory=list)
-    lag: float = 0.0
-    """The longest delay of our own schedule by the machine, in seconds."""
+    lag: Lag = field(default_factory=Lag)
+    """The delay of our own schedule by the machine."""
     dropped_before: int = field(default_factory=dropped_datagrams)
     """As of dropped_datagrams() at the beginning."""
     _news: trio.Event = field(default_factory=trio.Event)
@@ -101,7 +101,7 @@ class Tally:
 
     def late(self) -> list[Outcome]:
         """Replies slower than the contract allows; delays of the whole machine are subtracted."""
-        return [outcome for outcome in self.outcomes if outcome.seconds > LATE + _PROGRAMS * self.lag]
+        return [outcome for outcome in self.outcomes if outcome.seconds > LATE + _PROGRAMS * self.lag.longest]
 
     def unexpected(self, addresses: set[str]) -> list[str]:
         """A line for each outcome that is none of these addresses, with its place among the outcomes."""
@@ -117,7 +117,7 @@ class Tally:
             f"{len(seconds)} questions; in the table: {dict(self.said(in_table=True))}; "
             f"outside: {dict(self.said(in_table=False))}; "
             f"median {seconds[len(seconds) // 2] * 1000:.1f} ms, slowest {seconds[-1]:.2f} s; "
-            f"machine late by {self.lag:.2f} s; full sockets lost {self.dropped} datagrams"
+            f"machine late by {self.lag.longest:.2f} s; full sockets lost {self.dropped} datagrams"
         )
 
 
@@ -127,26 +127,21 @@ async def asking(port: int, *, rate: float = RATE) -> AsyncIterator[Tally]:
     tally = Tally()
     async with trio.open_nursery() as questions, trio.open_nursery() as clock:
         clock.start_soon(_ask_on_time, port, rate, tally, questions)
-        clock.start_soon(_watch_lag, tally)
+        clock.start_soon(tally.lag.watch)
         yield tally
         clock.cancel_scope.cancel()
 
 
 async def _ask_on_time(port: int, rate: float, tally: Tally, questions: trio.Nursery) -> None:
-    begun = trio.current_time()
+    due = trio.current_time()
     for number in itertools.count():
-        await trio.sleep_until(begun + number / rate)
+        await trio.sleep_until(due)
+        # After a stop of the whole machine, the missed questions all at once would fill CoreDNS's socket.
+        due = max(due, trio.current_time() - 1 / rate) + 1 / rate
         suffix = OUTSIDE_SUFFIX if number % 2 else TABLE_SUFFIX
         # Half of the TCP questions are for each kind of name.
         transport = "TCP" if number // 2 % _TCP_EVERY == 0 else "UDP"
         questions.start_soon(_ask, port, f"h{number}.{suffix}", transport, tally)
-
-
-async def _watch_lag(tally: Tally) -> None:
-    while True:
-        due = trio.current_time() + _HEARTBEAT
-        await trio.sleep_until(due)
-        tally.lag = max(tally.lag, trio.current_time() - due)
 
 
 async def _ask(port: int, name: str, transport: str, tally: Tally) -> None:
