@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import httpx2
 import pytest
 import trio
 from structlog.testing import capture_logs
@@ -19,7 +20,7 @@ from trio.testing import MockClock
 
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.config import load_cluster
-from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.http import _TIMEOUTS, ApiClient
 from tests.deploy.kubectl import kubectl
 from tests.kit.accounts import create_account, write_kubeconfig
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
@@ -29,7 +30,7 @@ from tests.kit.wholeip_world import PATIENCE, running_world
 from wholeip.mappings.plan import Part, Plan
 from wholeip.mappings.reports import Reason, Report
 from wholeip.service_events.service_event import AGENT
-from wholeip.service_events.writer import EventWriter
+from wholeip.service_events.writer import _SECONDS, EventWriter
 
 __all__ = ["root"]
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "kubectl"), pytest.mark.timeout(300)]
@@ -68,7 +69,11 @@ def space(server: ApiServer, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def clock(mock_clock: MockClock) -> MockClock:
+def clock(mock_clock: MockClock, monkeypatch: pytest.MonkeyPatch) -> MockClock:
+    """The limits of a request hold in real time, as the API server answers in it."""
+    longer = {name: seconds and seconds * RATE for name, seconds in _TIMEOUTS.as_dict().items()}
+    monkeypatch.setattr("sidecar.kubernetes.http._TIMEOUTS", httpx2.Timeout(**longer))
+    monkeypatch.setattr("wholeip.service_events.writer._SECONDS", _SECONDS * RATE)
     mock_clock.rate = RATE
     return mock_clock
 
