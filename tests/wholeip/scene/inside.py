@@ -207,14 +207,15 @@ class Inside:
         one.bind((interface, 3))
         return self._keep(one)
 
-    def captured(self, number: int) -> list[str]:
-        """All that have passed since (hexadecimal, from the IP header on)."""
+    def captured(self, number: int) -> list[list[str]]:
+        """All that have passed since: "in" or "out", and the packet (hexadecimal, from the IP header on)."""
         one = self.opened[number]
         one.setblocking(False)
         packets = []
         with contextlib.suppress(BlockingIOError):
             while True:
-                packets.append(one.recv(65536).hex())
+                packet, (_, _, kind, *_) = one.recvfrom(65536)
+                packets.append(["out" if kind == socket.PACKET_OUTGOING else "in", packet.hex()])
         return packets
 
     def _keep(self, one: socket.socket) -> int:
