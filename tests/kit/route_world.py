@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from tests.kit.apiserver import ApiServer, running_apiserver
@@ -217,6 +218,7 @@ def following_relay(
     namespace: str | None,
     kubeconfig: Path,
     open_files: tuple[int, int] | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[FollowingRelay]:
     """The real `proxy --routes-from services`, for the duration of the block; `open_files` as for `limited`."""
     (admin,) = free_ports(1)
@@ -225,7 +227,7 @@ def following_relay(
     flags = ("--routes-from", "services", *named, "--kubeconfig", str(kubeconfig), "--admin", f"127.0.0.1:{admin}")
     command = [*limited(open_files), sys.executable, "-m", "proxy", *flags, *arguments]
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=dict(os.environ))
+        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **environment})
     try:
         wait_for(lambda: b'"limits"' in log.read_bytes(), process=process, log=log)
         yield FollowingRelay(process, log, f"127.0.0.1:{admin}")

@@ -17,10 +17,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
+from tests.kit.altered import altered
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.polling import poll_until
 from tests.kit.ports import free_ports
@@ -29,6 +31,8 @@ from tests.peers.test_ip_mode_check import HCLOUD, MERGE, METALLB, create_kube_p
 pytestmark = [pytest.mark.peer("kube-apiserver"), pytest.mark.peer("etcd")]
 
 ADDRESS = "127.0.0.1"
+PATIENT: Final = 100.0
+"""Seconds of a trial, and of its restoring, in which a busy machine does what has to happen before their end."""
 
 
 @pytest.fixture(scope="module")
@@ -170,8 +174,10 @@ def test_a_balancer_that_answers_before_is_not_written(server: ApiServer) -> Non
         assert one.seen_proxy == 0
 
 
-def test_a_policy_that_keeps_proxy_is_reported_as_a_status_that_is_not_restored(server: ApiServer) -> None:
-    with balancer(server, "kept") as one, trying(one) as running:
+def test_a_policy_that_keeps_proxy_is_reported_as_a_status_that_is_not_restored(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    with balancer(server, "kept") as one, trying(one, tmp_path, restores=20.0) as running:
         # It returns when the policy is in effect.
         applied = ip_mode(server, "--apply", "--service", "default/kept")
         assert applied.returncode == 0, applied.stderr
@@ -197,11 +203,13 @@ def patched(server: ApiServer, one: Balancer, patch: str) -> list[str]:
 
 
 @contextmanager
-def trying(one: Balancer) -> Iterator[subprocess.Popen[str]]:
-    """A trial that has written Proxy, and gets no answer."""
+def trying(one: Balancer, folder: Path, *, restores: float = PATIENT) -> Iterator[subprocess.Popen[str]]:
+    """A trial that has written Proxy, and gets no answer; it lasts until it is ended."""
     one.answers = False
     words = command(one, "--yes")
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=in_pod()) as running:
+    where = "dnsproxy.ip_mode.check.trial"
+    environment = {**in_pod(), **altered(folder, {f"{where}.LASTS": PATIENT, f"{where}.RESTORES": restores})}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as running:
         try:
             poll_until(lambda: one.seen_proxy > 0 or running.poll() is not None, "the trial writes Proxy", seconds=60)
             assert running.poll() is None
@@ -211,15 +219,17 @@ def trying(one: Balancer) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda one: one.name)
-def test_a_signal_ends_the_trial_and_the_status_is_restored(server: ApiServer, number: signal.Signals) -> None:
-    with balancer(server, f"ended-by-{number.name.lower()}") as one, trying(one) as running:
+def test_a_signal_ends_the_trial_and_the_status_is_restored(
+    server: ApiServer, number: signal.Signals, tmp_path: Path
+) -> None:
+    with balancer(server, f"ended-by-{number.name.lower()}") as one, trying(one, tmp_path) as running:
         running.send_signal(number)
-        running.wait(timeout=30)
+        running.wait(timeout=60)
         assert one.modes == ["VIP"]
 
 
-def test_an_api_server_that_is_away_for_a_while_delays_the_restoring(server: ApiServer) -> None:
-    with balancer(server, "away") as one, trying(one) as running:
+def test_an_api_server_that_is_away_for_a_while_delays_the_restoring(server: ApiServer, tmp_path: Path) -> None:
+    with balancer(server, "away") as one, trying(one, tmp_path) as running:
         server.kill()
         running.send_signal(signal.SIGTERM)
         server.start()
@@ -227,11 +237,11 @@ def test_an_api_server_that_is_away_for_a_while_delays_the_restoring(server: Api
         assert one.modes == ["VIP"]
 
 
-def test_a_provider_that_writes_meanwhile_keeps_its_entry(server: ApiServer) -> None:
-    with balancer(server, "rewritten") as one, trying(one) as running:
+def test_a_provider_that_writes_meanwhile_keeps_its_entry(server: ApiServer, tmp_path: Path) -> None:
+    with balancer(server, "rewritten") as one, trying(one, tmp_path) as running:
         body = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.77", "ipMode": "Proxy"}]}}}
         server.request("PATCH", f"{one.path}/status", body, content_type=MERGE)
         running.send_signal(signal.SIGTERM)
-        running.wait(timeout=30)
+        running.wait(timeout=60)
         # Its address was not there before the trial, so that its mode is the provider's own.
         assert one.modes == ["Proxy"]

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from proxy.backends.hold_back import HOLD
 from proxy.relay.limits import routes_within
 from tests.docs.manifests import manifests_of
 from tests.kit.accounts import create_account, role, write_kubeconfig
+from tests.kit.altered import altered
 from tests.kit.http_load import HttpLoad, http_load
 from tests.kit.networks import root
 from tests.kit.nginx import BODY, Nginx
@@ -42,6 +42,8 @@ __all__ = ["root"]
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "nginx", "curl", "ip"), pytest.mark.usefixtures("root")]
 
 HTTPS, OTHER = 20_443, 20_022
+HOLD = 10.0
+"""Seconds for which some relays here hold a pod back: what has to happen before their end takes a busy machine long."""
 FIRST, SECOND, THIRD = PODS
 WORKERS = pytest.mark.parametrize("workers", ["1", "2"], ids=["one process", "two workers"])
 
@@ -61,6 +63,13 @@ def spaces(world: RouteWorld) -> Spaces:
 
 def relay(spaces: Spaces, folder: Path, *arguments: str) -> AbstractContextManager[FollowingRelay]:
     return following_relay(folder, *arguments, namespace=spaces.own, kubeconfig=spaces.server.kubeconfig)
+
+
+def holding_relay(spaces: Spaces, folder: Path, *arguments: str) -> AbstractContextManager[FollowingRelay]:
+    """The same with HOLD."""
+    environment = altered(folder, {"proxy.backends.hold_back.HOLD": HOLD})
+    kubeconfig = spaces.server.kubeconfig
+    return following_relay(folder, *arguments, namespace=spaces.own, kubeconfig=kubeconfig, environment=environment)
 
 
 @WORKERS
@@ -150,7 +159,7 @@ def test_a_new_pod_waits_while_another_can_take_the_connections(spaces: Spaces, 
     spaces.create_route("web", (443, HTTPS))
     with (
         pods(tmp_path, count=3) as (_, second, third),
-        relay(spaces, tmp_path, "--workers", workers) as running,
+        holding_relay(spaces, tmp_path, "--workers", workers) as running,
     ):
         running.until_open(HTTPS)
         running.until_followed(spaces.backend, workers=workers)
@@ -176,7 +185,7 @@ def test_a_pod_that_is_held_back_takes_over_from_one_that_refuses(spaces: Spaces
     spaces.put_pods("a", FIRST)
     spaces.create_route("web", (443, HTTPS))
     (tmp_path / "first").mkdir()
-    with relay(spaces, tmp_path) as running, ExitStack() as old:
+    with holding_relay(spaces, tmp_path) as running, ExitStack() as old:
         old.enter_context(pods(tmp_path / "first", count=1))
         (tmp_path / "second").mkdir()
         with pods(tmp_path / "second", only=(SECOND,)) as (second,):
