@@ -26,6 +26,7 @@ from tests.deploy.calls import ALLOWED, Caller, account, parse_call
 from tests.deploy.manifests import DEPLOY, INSTALLATION, Manifest, find, render, settings_of
 from tests.deploy.putting import put, take_away
 from tests.kit.apiserver import ApiServer
+from tests.kit.log_lines import whole_lines
 from tests.kit.manifest_cluster import NAMES, discover, manifests
 from tests.kit.recorded_cluster import PATHS, recorded_cluster
 from tests.kit.watching import Watching, launched_watch
@@ -409,7 +410,7 @@ def operating(installed: Installed, folder: Path, *arguments: str) -> Any:
 
 def faults(operate: Watching) -> list[Any]:
     """The log lines about rights that are missing."""
-    lines = [json.loads(line) for line in operate.log.read_text().splitlines()]
+    lines = [json.loads(line) for line in whole_lines(operate.log)]
     return [one for one in lines if "forbidden" in json.dumps(one).lower() or one["event"] == "cannot make an Event"]
 
 

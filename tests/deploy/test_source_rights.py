@@ -24,6 +24,7 @@ from tests.deploy.manifests import BASE, DEPLOY, Manifest, compose, find, render
 from tests.kit import custom_resources as api
 from tests.kit.allowed import wait_until_allowed
 from tests.kit.apiserver import ApiServer
+from tests.kit.log_lines import whole_lines
 from tests.kit.polling import poll_until
 from tests.kit.serve_process import Serving, serving
 
@@ -289,7 +290,7 @@ def until_answered(server: Serving, name: str) -> None:
 
 
 def logged(server: Serving) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in server.log.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in whole_lines(server.log)]
 
 
 @pytest.mark.usefixtures("route")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.kit.log_lines import whole_lines
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for
 from tests.kit.programs import program
@@ -67,7 +68,7 @@ class Nginx:
 
     def seen(self) -> list[dict[str, str]]:
         """One entry for each answered request: the fields of the header (proxy_protocol_addr ...), and remote_addr."""
-        return [json.loads(line) for line in self.access_log.read_text().splitlines()]
+        return [json.loads(line) for line in whole_lines(self.access_log)]
 
     def wait_for(self, count: int) -> list[dict[str, str]]:
         """All entries, once there are this many; nginx writes them after the response."""

@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.launched import limited
+from tests.kit.log_lines import whole_lines
 from tests.kit.networks import Network, one_network
 from tests.kit.nginx import Nginx, nginx_expecting_proxy
 from tests.kit.polling import poll_until
@@ -181,7 +182,7 @@ class FollowingRelay:
 
     def named(self, event: str) -> list[dict[str, Any]]:
         """The log lines of one event."""
-        rows = map(json.loads, self.log.read_text().splitlines())
+        rows = map(json.loads, whole_lines(self.log))
         return [row for row in rows if row["event"] == event]
 
     def until_logged(self, event: str) -> None:

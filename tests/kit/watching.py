@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.kit.launched import ROOT
+from tests.kit.log_lines import whole_lines
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for
 from tests.kit.scraping import scrape
@@ -61,7 +62,7 @@ class Watching:
 
     def lines(self, event: str) -> list[Any]:
         """Its log entries of one event."""
-        return [one for one in map(json.loads, self.log.read_text().splitlines()) if one["event"] == event]
+        return [one for one in map(json.loads, whole_lines(self.log)) if one["event"] == event]
 
     def terminate(self) -> int:
         """Terminate it as Kubernetes does. Returns its exit status."""

@@ -22,6 +22,7 @@ from dnsproxy.corefile.upstream_routes import differences
 from tests.kit.accounts import create_account, write_kubeconfig
 from tests.kit.allowed import REVIEWS
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
+from tests.kit.log_lines import whole_lines
 from tests.kit.manifest_cluster import discover, manifests
 from tests.kit.one_manifest import DNS, OWN, SERVE, UPSTREAM_CONFIG_MAPS
 from tests.kit.recorded_cluster import PATHS, recorded_cluster, writable
@@ -97,12 +98,12 @@ async def until_it_tells(ours: Serving, wanted: str | None = None) -> str:
 
 def decided(ours: Serving) -> list[str]:
     """The ConfigMaps that gave upstreams, in their order."""
-    lines = map(json.loads, ours.log.read_text().splitlines())
+    lines = map(json.loads, whole_lines(ours.log))
     return [one["config_map"] for one in lines if one["event"] == "forwarding as the cluster's DNS did"]
 
 
 def refusals(ours: Serving) -> list[Any]:
-    lines = map(json.loads, ours.log.read_text().splitlines())
+    lines = map(json.loads, whole_lines(ours.log))
     return [one for one in lines if one.get("cause") == "forbidden"]
 
 

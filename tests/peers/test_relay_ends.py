@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import trio
 
+from tests.kit.log_lines import whole_lines
 from tests.kit.processes import end_process
 from tests.kit.programs import program
 from tests.kit.relaying import read_header, read_to_end, send_all, until
@@ -57,9 +58,8 @@ class Running:
         return await self.connect(), await self.accept()
 
     def events(self) -> list[Any]:
-        """The complete lines of the log, without a line that is being written."""
-        lines = self.log.read_text().split("\n")[:-1]
-        return [json.loads(line) for line in lines if line.startswith("{")]
+        """The lines of the log."""
+        return [json.loads(line) for line in whole_lines(self.log) if line.startswith("{")]
 
     def said(self, event: str) -> int:
         return sum(row["event"] == event for row in self.events())

@@ -15,6 +15,7 @@ from proxy.header.addresses import Header
 from proxy.header.v1 import format_v1
 from proxy.header.v2 import format_v2
 from sidecar.values.endpoints import Endpoint
+from tests.kit.log_lines import whole_lines
 from tests.kit.nginx import BODY, Nginx, nginx_expecting_proxy
 from tests.kit.ports import free_ports
 from tests.kit.relays import answer_to, curl, relay_to
@@ -220,7 +221,7 @@ def wait_for_lines(log: Path, count: int) -> list[dict[str, Any]]:
     """The lines of the access log among those of the relay, once there are so many."""
     deadline = time.monotonic() + 20
     while True:
-        lines = [json.loads(line) for line in log.read_text().splitlines() if '"bytes_in"' in line]
+        lines = [json.loads(line) for line in whole_lines(log) if '"bytes_in"' in line]
         if len(lines) >= count or time.monotonic() > deadline:
             return lines
         time.sleep(0.02)

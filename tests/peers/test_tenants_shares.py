@@ -11,6 +11,7 @@ import pytest
 
 from dnsproxy.serve.change_log import PACE
 from dnsproxy.serve.rejection_log import MOST
+from tests.kit.log_lines import whole_lines
 from tests.kit.tenants.acts import balance
 from tests.kit.tenants.rows import RELAY, Row, Stage, both
 from tests.kit.tenants.scene import Scene
@@ -115,7 +116,7 @@ def test_the_memory_stays_below_the_limit_of_the_manifests(stage: Stage, column:
 def test_a_tenant_has_only_its_share_of_the_log(stage: Stage, column: str) -> None:
     """A line of changes a second, however long a busy machine takes; rejections of single objects are in /skipped."""
     stage.make(SHOUT)
-    lines = stage.scene.servers[column].log.read_text(encoding="utf-8").splitlines()
+    lines = whole_lines(stage.scene.servers[column].log)
     own = [json.loads(line) for line in lines if "shouting-" in line]
     changes = [line for line in own if line["event"] == "table changed"]
     seconds = [datetime.fromisoformat(line["timestamp"]).timestamp() for line in changes]

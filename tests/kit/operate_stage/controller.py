@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import trustme
 
+from tests.kit.log_lines import whole_lines
 from tests.kit.networks import Network
 from tests.kit.polling import poll_until
 from tests.kit.processes import end_process, is_listening, wait_for
@@ -65,7 +66,7 @@ class Controller:
 
     def seen(self) -> list[dict[str, Any]]:
         """One entry for each request."""
-        return [json.loads(line) for line in (self.folder / "access.log").read_text().splitlines()]
+        return [json.loads(line) for line in whole_lines(self.folder / "access.log")]
 
     def _reloads(self) -> int:
         return (self.folder / "error.log").read_bytes().count(b"exited with code 0")

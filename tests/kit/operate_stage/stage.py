@@ -20,6 +20,7 @@ from tests.kit.doctor_stage.objects import collection_of, path_of
 from tests.kit.doctor_stage.servers import Server, running_servers
 from tests.kit.gateway_api import RESOURCES, install_crds
 from tests.kit.launched import ROOT
+from tests.kit.log_lines import whole_lines
 from tests.kit.networks import POD_ADDRESS, Network, one_network
 from tests.kit.operate_stage.objects import (
     DNSPROXY_LABELS,
@@ -74,7 +75,7 @@ class Visits:
 
     def all(self) -> list[Visit]:
         """The requests that have ended."""
-        lines = self.log.read_text().rpartition("\n")[0].splitlines()
+        lines = whole_lines(self.log)
         return [Visit(float(at), address, said) for at, address, said in (line.split(" ", 2) for line in lines)]
 
     def failed(self, *, since: float = 0.0) -> list[Visit]:
