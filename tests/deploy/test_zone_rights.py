@@ -125,7 +125,7 @@ def document(admin: int, path: str) -> bytes:
 
 
 def addresses(at: Endpoint, name: str) -> list[str]:
-    answer = dns.query.udp(dns.message.make_query(name, "A"), at.host, port=at.port, timeout=5)
+    answer = dns.query.udp(dns.message.make_query(name, "A"), at.host, port=at.port, timeout=30)
     return [str(one) for rrset in answer.answer for one in rrset]
 
 

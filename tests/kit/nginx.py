@@ -15,7 +15,7 @@ from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for
 from tests.kit.programs import program
 
-LOG_SECONDS = 10.0
+LOG_SECONDS = 30.0
 
 BODY = "the page behind the header"
 

@@ -54,7 +54,7 @@ def workers_of(server: Serving) -> list[int]:
 def stop(process: int) -> None:
     """SIGSTOP, and wait until it has stopped."""
     os.kill(process, signal.SIGSTOP)
-    poll_until(lambda: _state_of(process) == "T", "stopped", seconds=5)
+    poll_until(lambda: _state_of(process) == "T", "stopped", seconds=30)
 
 
 def _state_of(process: int) -> str:

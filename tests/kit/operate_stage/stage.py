@@ -162,7 +162,7 @@ class Stage:
 
     def dig(self, name: str, kind: str = "A") -> tuple[str, ...]:
         """What the pods' DNS answers."""
-        command = [program("dig"), f"@{DNSPROXY_POD}", "+short", "+tries=1", "+time=2", name, kind]
+        command = [program("dig"), f"@{DNSPROXY_POD}", "+short", "+tries=3", "+time=2", name, kind]
         with self.network.entered():
             done = subprocess.run(command, check=False, capture_output=True, text=True)
         return tuple(sorted(line for line in done.stdout.splitlines() if line and not line.startswith(";")))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import dns.exception
 import dns.flags
@@ -23,6 +24,7 @@ from tests.kit.ports import free_port
 from tests.kit.processes import is_listening, wait_for
 
 END_SECONDS = 20
+_TRIES: Final = 5
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,12 @@ class Resolver:
         return dns.query.udp(query, "127.0.0.1", port=self.port, timeout=timeout)
 
     def addresses(self, name: str, rdtype: str = "A") -> list[str]:
-        """The addresses in its reply; a reply that does not come in time has none."""
-        try:
-            reply = self.ask(name, rdtype, timeout=2)
-        except dns.exception.Timeout:
-            return []
-        return sorted(str(record) for answer in reply.answer for record in answer)
+        """The addresses in its reply, which is asked for again as stub resolvers do; none if no reply comes."""
+        for _ in range(_TRIES):
+            with suppress(dns.exception.Timeout):
+                reply = self.ask(name, rdtype, timeout=2)
+                return sorted(str(record) for answer in reply.answer for record in answer)
+        return []
 
     def rcode(self, name: str, rdtype: str = "A") -> str:
         """The text of its response code."""
