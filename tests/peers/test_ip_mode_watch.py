@@ -90,12 +90,24 @@ class Scene:
 
     def modes(self, since: Any) -> list[str]:
         """The ipMode of the last entry, of every later version of `front` that has entries."""
+        objects: list[Any] = []
+        # An API server that is run late may end the watch before it has told everything.
+        poll_until(lambda: self._is_present(objects, self._versions(since)), "the present version", seconds=60)
+        return [entries_of(one)[-1]["ipMode"] for one in objects if entries_of(one)]
+
+    def _versions(self, since: Any) -> list[Any]:
+        """The later versions of `front` that a watch of some seconds tells."""
         version = since["metadata"]["resourceVersion"]
         path = f"{self.services.path}?watch=true&resourceVersion={version}&timeoutSeconds=3"
         with self.services.server.connection() as connection:
             connection.request("GET", path, headers={"authorization": f"Bearer {TOKEN}"})
-            objects = [json.loads(line)["object"] for line in connection.getresponse().read().splitlines()]
-        return [entries_of(one)[-1]["ipMode"] for one in objects if entries_of(one)]
+            return [json.loads(line)["object"] for line in connection.getresponse().read().splitlines()]
+
+    def _is_present(self, objects: list[Any], found: list[Any]) -> bool:
+        """Take over what was found; whether it ends with the present version."""
+        objects[:] = found
+        present = self.services.get("front")["metadata"]["resourceVersion"]
+        return bool(found) and found[-1]["metadata"]["resourceVersion"] == present
 
     def events(self) -> list[Any]:
         path = f"/apis/events.k8s.io/v1/namespaces/{self.services.namespace}/events"
