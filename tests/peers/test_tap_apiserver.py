@@ -166,7 +166,7 @@ async def test_a_tap_that_is_off_shows_nothing_and_is_status_3(
 ) -> None:
     await in_thread(put_pods, server, "pod-a")
     with replica(tmp_path, "--tap", "off") as (ours, port):
-        async with tap(kubeconfig, port, "--seconds", "3") as shown, asking(ours):
+        async with tap(kubeconfig, port, "--seconds", "10") as shown, asking(ours):
             status, output, errors = await shown.end()
     assert (status, output) == (3, "")
     assert errors.splitlines() == [
