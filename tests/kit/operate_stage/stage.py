@@ -173,7 +173,9 @@ class Stage:
         if not address:
             return "no address"
         scheme = "https" if port != 80 else "http"
-        command = [program("curl"), "-sk", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "4"]
+        command = [program("curl"), "-sk", "-o", "/dev/null", "-w", "%{http_code}"]
+        # A program that a busy machine does not run is connected to all the same: the kernel does it.
+        command += ["--connect-timeout", "4", "--max-time", "10"]
         command += [
             "--interface",
             source,
@@ -196,7 +198,7 @@ class Stage:
 
     def steering(self, *, at: str = ADMIN) -> Object:
         """What operate says; `at`: its admin port."""
-        command = [program("curl"), "-s", "--max-time", "4", f"http://{at}/steering"]
+        command = [program("curl"), "-s", "--max-time", "30", f"http://{at}/steering"]
         with self.network.entered():
             done = subprocess.run(command, check=False, capture_output=True, text=True)
         return dict(json.loads(done.stdout)) if done.stdout.startswith("{") else {"subjects": [], "routes": []}

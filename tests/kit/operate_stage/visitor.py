@@ -25,7 +25,10 @@ import dns.rdatatype
 
 KEPT: Final = 1.0
 PAUSE: Final = 0.02
-SECONDS: Final = 4.0
+CONNECTS: Final = 4.0
+"""Seconds for a connection, which the kernel makes: a way that was closed for longer shows."""
+ANSWERS: Final = 15.0
+"""Seconds for an answer, which is asked for once; a busy machine may not run a program for some of them."""
 
 
 def main() -> None:
@@ -48,7 +51,7 @@ def main() -> None:
 
 
 def _resolve(server: str, host: str) -> str:
-    answer = dns.query.udp(dns.message.make_query(host, "A"), server, timeout=SECONDS)
+    answer = dns.query.udp(dns.message.make_query(host, "A"), server, timeout=ANSWERS)
     found = [one.address for part in answer.answer if part.rdtype == dns.rdatatype.A for one in part]
     if not found:
         raise OSError("no address")
@@ -68,11 +71,16 @@ def _request_translated(address: str, host: str, context: ssl.SSLContext) -> str
     return f"{_request(address, host, context)}, after the node had no rule for a moment"
 
 
+def _secured(raw: socket.socket, host: str, context: ssl.SSLContext) -> ssl.SSLSocket:
+    raw.settimeout(ANSWERS)
+    return context.wrap_socket(raw, server_hostname=host)
+
+
 def _request(address: str, host: str, context: ssl.SSLContext) -> str:
     request = f"GET / HTTP/1.1\r\nHost: {host}\r\nUser-Agent: visitor\r\nConnection: close\r\n\r\n"
     with (
-        closing(socket.create_connection((address, 443), timeout=SECONDS)) as raw,
-        context.wrap_socket(raw, server_hostname=host) as secured,
+        closing(socket.create_connection((address, 443), timeout=CONNECTS)) as raw,
+        _secured(raw, host, context) as secured,
     ):
         secured.sendall(request.encode())
         line = secured.recv(4096).partition(b"\r\n")[0]
