@@ -106,13 +106,13 @@ class Scene:
 
     def dig(self, name: str, kind: str = "A") -> list[str]:
         """The answer of the cluster's DNS."""
-        command = [program("dig"), f"@{CLUSTER_DNS}", "+short", "+tries=1", "+time=4", name, kind]
+        command = [program("dig"), f"@{CLUSTER_DNS}", "+short", "+tries=3", "+time=4", name, kind]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
 
     def curl(self, host: str) -> subprocess.CompletedProcess[str]:
         """Fetch a page like a pod: by name, through its own resolver."""
         inner = f'mount --bind {self.resolv_conf} /etc/resolv.conf && exec "$@"'
-        fetch = [program("curl"), "-sS", "--max-time", "8", "--interface", POD, "-w", "\n%{http_code}"]
+        fetch = [program("curl"), "-sS", "--max-time", "20", "--interface", POD, "-w", "\n%{http_code}"]
         command = ["unshare", "-m", "sh", "-c", inner, "sh", *fetch, f"http://{host}:{self.url_port}/"]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
