@@ -23,6 +23,7 @@ from click.testing import CliRunner, Result
 from proxy.cli import main
 from tests.kit.idle_crowd import idle_crowd
 from tests.kit.launched import limited
+from tests.kit.log_lines import whole_lines
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for
 from tests.kit.scraping import status_of
@@ -309,7 +310,7 @@ def test_the_descriptor_limit_pauses_accepting_and_nothing_else(tmp_path: Path) 
             process = open_ones.enter_context(subprocess.Popen(shell, stderr=stderr))
         open_ones.callback(process.kill)
         wait_for(lambda: STARTED in log.read_bytes(), process=process, log=log)
-        (limits,) = (row for row in map(json.loads, log.read_text().splitlines()) if row["event"] == "limits")
+        (limits,) = (row for row in map(json.loads, whole_lines(log)) if row["event"] == "limits")
         most = limits["connections"]
         assert 1 < most < 32
         clients = [socket.create_connection((V4, port), timeout=20) for _ in range(most + 20)]

@@ -16,6 +16,7 @@ import pytest
 
 from tests.kit.idle_crowd import idle_crowd
 from tests.kit.launched import ROOT, limited
+from tests.kit.log_lines import whole_lines
 from tests.kit.messages import query
 from tests.kit.ports import free_port
 from tests.kit.processes import wait_for
@@ -31,7 +32,7 @@ SECONDS = 20.0
 
 
 def events(server: Serving) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in server.log.read_text().splitlines()]
+    return [json.loads(line) for line in whole_lines(server.log)]
 
 
 def ask(server: Serving, message: bytes) -> bytes:

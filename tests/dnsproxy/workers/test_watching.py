@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.kit.launched import ROOT
+from tests.kit.log_lines import whole_lines
 from tests.kit.polling import poll_until
 from tests.kit.serve_process import Serving, serving
 from tests.kit.worker_processes import HeldUpstream, ask_all, clients, receive_all, send_all, workers_of
@@ -39,7 +40,7 @@ class Listener:
     @property
     def events(self) -> list[dict[str, Any]]:
         """The whole lines."""
-        return [json.loads(line) for line in self._output.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return [json.loads(line) for line in whole_lines(self._output)]
 
     def ports(self) -> set[int]:
         return {event["port"] for event in self.events}

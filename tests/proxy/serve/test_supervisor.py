@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from proxy.serve.silence import HUNG_SECONDS
+from tests.kit.log_lines import whole_lines
 from tests.kit.ports import free_ports
 from tests.kit.processes import wait_for
 from tests.proxy.test_cli import STARTED, V4, backend, program
@@ -41,8 +42,7 @@ class Relay:
     admin: int
 
     def events(self) -> list[dict[str, Any]]:
-        # Whole lines: processes are still writing.
-        return [json.loads(line) for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return [json.loads(line) for line in whole_lines(self.log)]
 
     def named(self, event: str) -> list[dict[str, Any]]:
         return [entry for entry in self.events() if entry["event"] == event]
