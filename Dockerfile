@@ -6,8 +6,8 @@
 # The base needs Python 3.11 or newer as python3, with venv, and CA certificates. For another base: --build-arg BASE=...,
 # and if it has one architecture alone, --build-arg BUILD_BASE=... with the same one for the machine that builds.
 # For another package index than that of the lock file: --build-arg PIP_INDEX_URL=https://index.example.org/simple
-# Python 3.14 is the newest for which every dependency has wheels; tests/deploy/test_wheels.py fails once there is a newer.
-ARG BASE=docker.io/library/python:3.14-slim@sha256:a2b82f3c48559aa0a8446d9af49826b6e2b2016f4cd2afabfe6013ec53729170
+# Python 3.13: newer ones are as fast and take 5 MB more for each process (docs/pages/speed.md has the table).
+ARG BASE=docker.io/library/python:3.13-slim@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285
 ARG BUILD_BASE=${BASE}
 
 FROM --platform=$BUILDPLATFORM ${BUILD_BASE} AS build

@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
 # Runs the tests of the pure core, and of what meets the interpreter, on each other Python of this computer that users may have:
 # those on the PATH, those of `make peers`, and pyenv's.
-# A Python that is not installed is named and skipped. Each gets an environment of its own in build/pythons.
+# A Python that is not installed is named and skipped; with REQUIRE_PEERS=1 that is an error. Each gets an environment of its own in build/pythons.
 #   scripts/test-pythons.sh [MINOR...]      for example 12 13
-#   scripts/test-pythons.sh --newest        that of the image, or else the newest one before it
+#   scripts/test-pythons.sh --image         that of the image (BASE in the Dockerfile)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 minors=("$@")
 [ "${#minors[@]}" -gt 0 ] || minors=(12 13 14 15)
 # Sockets, imports and the byte paths, where the standard library is used most
 versions_differ=(tests/sidecar/{cli,sockets,loop} tests/dnsproxy/{datagrams,server} tests/proxy/relay)
-newest=no
-[ "${minors[0]}" != --newest ] || minors=(14 13 12) newest=yes
+[ "${minors[0]}" != --image ] || mapfile -t minors < <(sed -n 's/^ARG BASE=.*python:3\.\([0-9]*\)-.*/\1/p' Dockerfile)
 
 CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
 
@@ -31,6 +30,7 @@ find_python() {
 for minor in "${minors[@]}"; do
   if ! python=$(find_python "$minor"); then
     echo "Python 3.$minor: skipped, it is not installed"
+    [ -z "${REQUIRE_PEERS:-}" ] || exit 1
     continue
   fi
   environment=$PWD/build/pythons/3.$minor
@@ -38,5 +38,4 @@ for minor in "${minors[@]}"; do
   echo "Python 3.$minor: $python"
   "$environment/bin/pytest" --pure --quiet --numprocesses="${WORKERS:-2}" --dist=loadfile
   "$environment/bin/pytest" --quiet --numprocesses="${WORKERS:-2}" --dist=loadfile "${versions_differ[@]}"
-  [ "$newest" = no ] || exit 0
 done
