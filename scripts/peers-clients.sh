@@ -12,7 +12,8 @@ set -euo pipefail
 
 HERE=$(cd "$(dirname "$0")" && pwd)
 PROGRAMS=$HERE/../tests/clients/programs
-CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
+# shellcheck source-path=SCRIPTDIR
+source "$HERE/peers/cache.sh"
 # resolved is that of Debian 12. musl before 1.2.4 has no TCP, and images with it are still in use: both sides of that.
 RESOLVED_VERSION=v252
 RESOLVED_SUITE=bookworm

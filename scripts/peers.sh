@@ -21,7 +21,6 @@
 set -euo pipefail
 
 HERE=$(cd "$(dirname "$0")" && pwd)
-CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
 
 say() { printf 'peers: %s\n' "$*" >&2; }
 have() { [[ $1 == /* && -e $1 ]] || PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null; }

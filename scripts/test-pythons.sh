@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests of the pure core, and of what meets the interpreter, on each other Python of this computer that users may have:
 # those on the PATH, those of `make peers`, and pyenv's.
-# A Python that is not installed is named and skipped; with REQUIRE_PEERS=1 that is an error. Each gets an environment of its own in build/pythons.
+# A Python that is not installed is named and skipped; with REQUIRE_PEERS=1 that is an error. Each gets an environment of its
+# own in build/pythons.
 #   scripts/test-pythons.sh [MINOR...]      for example 12 13
 #   scripts/test-pythons.sh --image         that of the image (BASE in the Dockerfile)
 set -euo pipefail
@@ -12,7 +13,8 @@ minors=("$@")
 versions_differ=(tests/sidecar/{cli,sockets,loop} tests/dnsproxy/{datagrams,server} tests/proxy/relay)
 [ "${minors[0]}" != --image ] || mapfile -t minors < <(sed -n 's/^ARG BASE=.*python:3\.\([0-9]*\)-.*/\1/p' Dockerfile)
 
-CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
+# shellcheck source-path=SCRIPTDIR
+source scripts/peers/cache.sh
 
 # find_python MINOR: the path of one that runs; a shim of pyenv may have no version to run.
 find_python() {

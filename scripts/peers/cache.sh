@@ -2,6 +2,9 @@
 # The cache of built peers: NAME-VERSION/NAME, a program or a folder. A group of peers is a function that calls `peer`
 # for each; so one list serves the build and --list.
 
+# The same as peers_cache in tests/kit/programs.py
+CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
+
 # What `peer` does: build or list
 ACTION=build
 

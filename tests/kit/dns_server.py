@@ -17,9 +17,8 @@ from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.server.stream_connection import StreamLimits
-from sidecar.sockets.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.sockets.listeners import bound_endpoint, listen_both
 from sidecar.values.endpoints import Endpoint
-from sidecar.values.errors import StartError
 from tests.kit.messages import table_of
 from tests.kit.upstream_replies import framed
 
@@ -87,7 +86,7 @@ async def running(
     """Serve on loopback with these upstreams; `at` binds a given port."""
     server = DnsServer(forwarding=replace(forwarding, upstreams=upstreams), limits=limits)
     server.table = table_of(f"{OURS} {OURS_AT}") if table is None else table
-    udp, tcp = _listen_both(at or Endpoint("127.0.0.1", 0))
+    tcp, udp = listen_both(at or Endpoint("127.0.0.1", 0), flag="test")
     with udp:
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(tcp))
         async with listener, trio.open_nursery() as nursery:
@@ -95,20 +94,6 @@ async def running(
             await wait_until(lambda: server.forwarder is not None)
             yield Running(server, bound_endpoint(udp))
             nursery.cancel_scope.cancel()
-
-
-def _listen_both(at: Endpoint) -> tuple[socket.socket, socket.socket]:
-    """UDP and TCP on the same port, as clients of DNS expect."""
-    for _ in range(50):
-        udp = listen_udp(at, flag="test")
-        try:
-            return udp, listen_tcp(bound_endpoint(udp), flag="test")
-        except StartError:
-            # Another program uses this number for TCP.
-            udp.close()
-            if at.port:
-                raise
-    raise AssertionError("no port is free for both UDP and TCP")
 
 
 async def read_message(stream: trio.SocketStream) -> bytes:

@@ -9,9 +9,10 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -61,15 +62,16 @@ def spaces(world: RouteWorld) -> Spaces:
     return made
 
 
-def relay(spaces: Spaces, folder: Path, *arguments: str) -> AbstractContextManager[FollowingRelay]:
-    return following_relay(folder, *arguments, namespace=spaces.own, kubeconfig=spaces.server.kubeconfig)
+def relay(
+    spaces: Spaces, folder: Path, *arguments: str, environment: Mapping[str, str] = MappingProxyType({})
+) -> AbstractContextManager[FollowingRelay]:
+    kubeconfig = spaces.server.kubeconfig
+    return following_relay(folder, *arguments, namespace=spaces.own, kubeconfig=kubeconfig, environment=environment)
 
 
 def holding_relay(spaces: Spaces, folder: Path, *arguments: str) -> AbstractContextManager[FollowingRelay]:
     """The same with HOLD."""
-    environment = altered(folder, {"proxy.backends.hold_back.HOLD": HOLD})
-    kubeconfig = spaces.server.kubeconfig
-    return following_relay(folder, *arguments, namespace=spaces.own, kubeconfig=kubeconfig, environment=environment)
+    return relay(spaces, folder, *arguments, environment=altered(folder, {"proxy.backends.hold_back.HOLD": HOLD}))
 
 
 @WORKERS

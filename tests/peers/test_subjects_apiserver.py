@@ -25,7 +25,7 @@ pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "gateway-api")
 
 OWN: Final = "switchback"
 REST: Final = 15.0
-"""Seconds between two counts: what is there sooner was not waited for, also on a busy machine."""
+"""Seconds between two counts of all names: a change that shows sooner needed no count."""
 RELAY: Final = "10.96.0.60"
 NGINX, OTHER, GATE = "ingressclass/nginx", "ingressclass/other", "gateway/default/main"
 
