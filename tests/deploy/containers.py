@@ -15,6 +15,7 @@ from typing import Final
 
 import pytest
 
+from release.buildah import run_buildah
 from tests.conftest import refuse
 from tests.deploy.image import Image, build_image, command_in, copy_sources
 from tests.kit.processes import wait_for
@@ -39,7 +40,7 @@ def image(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[I
 
 
 def output(container: str, *words: str) -> str:
-    done = subprocess.run(command_in(container, *words), capture_output=True, text=True, check=False)
+    done = run_buildah(command_in(container, *words))
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from release.buildah import Buildah
 from tests.kit.programs import peers_cache, program
 
 PROJECT: Final = Path(__file__).parents[2]
@@ -24,10 +25,6 @@ BASE_ARM64: Final = "localhost/switchback-base-arm64:v12"
 """Nothing in it can run here."""
 _CERTIFICATES: Final = Path(os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt"))
 _INSIDE: Final = "/run/build-certificates.crt"
-
-
-class BuildFailed(AssertionError):
-    """buildah failed; the message is the end of its output."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +111,11 @@ def command_in(container: str, *words: str, options: Sequence[str] = ()) -> list
 
 
 def buildah(*arguments: str, inside: Sequence[str] = ()) -> str:
-    """Run buildah, in another network if the command line of one is given. Returns its output. Raises BuildFailed."""
-    done = subprocess.run([*inside, *buildah_command(), *arguments], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise BuildFailed(f"buildah {' '.join(arguments)}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
-    return done.stdout
+    """Run buildah, in another network if the command line of one is given. Returns its output.
+
+    Raises release.buildah.BuildFailed.
+    """
+    return Buildah([*inside, *buildah_command()]).run(*arguments)
 
 
 def forget_unnamed() -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from release.buildah import BuildFailed
 from tests.deploy.containers import image, output, packages_in, sources
-from tests.deploy.image import BASE, PROJECT, BuildFailed, Image, build_image
+from tests.deploy.image import BASE, PROJECT, Image, build_image
 from tests.kit.ports import free_ports
 
 __all__ = ["image", "sources"]

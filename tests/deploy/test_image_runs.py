@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from release.buildah import run_buildah
 from tests.deploy.containers import image, in_pod, running, sources
 from tests.deploy.image import Image, buildah, command_in
 from tests.kit.apiserver import ApiServer, apiserver
@@ -68,8 +69,7 @@ def test_a_command_reads_the_cluster_with_a_pods_account(
     image: Image, account: list[str], command: str, status: int, said: str
 ) -> None:
     with image.container() as container:
-        words = command_in(container, "dnsproxy", command, options=account)
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = run_buildah(command_in(container, "dnsproxy", command, options=account))
     assert done.returncode == status, done.stderr
     assert said in done.stdout
     assert "Traceback" not in done.stderr
@@ -85,8 +85,7 @@ def test_a_kubeconfig_with_a_plugin_is_refused_with_the_package_to_install(image
     (tmp_path / "config").write_text(json.dumps(config))
     with image.container() as container:
         buildah("copy", "--quiet", "--chmod", "644", container, str(tmp_path / "config"), "/config")
-        words = command_in(container, "dnsproxy", "doctor", "--kubeconfig", "/config")
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = run_buildah(command_in(container, "dnsproxy", "doctor", "--kubeconfig", "/config"))
     assert "/config, context x: " in done.stderr
     assert "pip install kubernetes" in done.stderr
     assert "Traceback" not in done.stderr

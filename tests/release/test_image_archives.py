@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from release.buildah import Buildah
+from release.buildah import Buildah, run_buildah
 from release.images import PLATFORMS, TARGETS, ImageRelease, build_images, working_name
 from tests.conftest import refuse
 from tests.deploy.image import (
@@ -139,8 +138,7 @@ def test_an_image_that_was_pulled_by_digest_runs(released: Mapping[str, ImageRel
         buildah("pull", "--quiet", "--tls-verify=false", pulled.name)
         try:
             with pulled.container() as container:
-                words = command_in(container, "dnsproxy", "--help")
-                assert "Usage:" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
+                assert "Usage:" in run_buildah(command_in(container, "dnsproxy", "--help")).stdout
         finally:
             pulled.remove()
 

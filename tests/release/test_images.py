@@ -73,6 +73,34 @@ def test_a_failed_build_shows_what_buildah_said(tmp_path: Path) -> None:
         build(tmp_path, builder=Buildah(("sh", "-c", "echo a reason >&2; exit 125")))
 
 
+_NO_COPY = "Close_Fd sealing memfd copy: Device or resource busy"
+
+
+@pytest.mark.parametrize(
+    ("says", "fails", "runs", "succeeds"),
+    [
+        pytest.param(_NO_COPY, 1, 2, True, id="a copy that is refused once"),
+        pytest.param(_NO_COPY, 2, 3, True, id="twice"),
+        pytest.param(_NO_COPY, 9, 3, False, id="always"),
+        pytest.param("unlinking: Device or resource busy", 1, 1, False, id="another thing that is busy"),
+        pytest.param("no space left", 1, 1, False, id="another reason"),
+        pytest.param("", 1, 1, False, id="no reason"),
+    ],
+)
+def test_a_command_runs_again_if_buildah_could_not_copy_itself(
+    tmp_path: Path, says: str, fails: int, runs: int, succeeds: bool
+) -> None:
+    # The kernel refuses the copy by chance.
+    script = f'echo >>ran; test $(wc -l <ran) -gt {fails} && exec echo an output; echo "{says}" >&2; exit 1'
+    builder = Buildah(("sh", "-c", f"cd {tmp_path}; {script}"))
+    if succeeds:
+        assert builder.run("inspect") == "an output\n"
+    else:
+        with pytest.raises(BuildFailed, match=f"buildah inspect\n{says}"):
+            builder.run("inspect")
+    assert (tmp_path / "ran").read_text().count("\n") == runs
+
+
 def test_the_image_that_is_built_by_default_is_that_of_the_programs() -> None:
     stages = [line for line in (PROJECT / "Dockerfile").read_text().splitlines() if line.startswith("FROM ")]
     assert stages[-1] == "FROM programs"

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from release.buildah import run_buildah
 from tests.cluster.nodes.configs import PAUSE
 from tests.deploy.image import BASE, build_image, buildah, command_in, copy_sources, has_image, make_base
 from tests.kit.programs import program
@@ -105,7 +106,7 @@ def make_debian(name: str, packages: Sequence[str]) -> None:
     container = buildah("from", "--pull-never", BASE).strip()
     install = f"apt-get update -q && apt-get install -qy --no-install-recommends {' '.join(packages)} && apt-get clean"
     try:
-        done = subprocess.run(command_in(container, "sh", "-c", install), capture_output=True, text=True, check=False)
+        done = run_buildah(command_in(container, "sh", "-c", install))
         assert done.returncode == 0, done.stderr
         buildah("commit", "--quiet", container, name)
     finally:
