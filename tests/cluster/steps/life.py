@@ -103,16 +103,21 @@ def outage_is_survived(stage: Stage) -> None:
     """The API server is away for a minute: dnsproxy keeps answering names, even after a restart.
 
     While one of two processes is dead, kube-proxy cannot learn that, so its share goes to the stanza's second upstream.
+    The controllers are away too: those of kubeadm end when they cannot renew their lease, and start with a new look at
+    the nodes. Ones that lived on would take the minute for the end of every kubelet, and of all ready pods.
     """
     relay = stage.relay_address()
-    stage.node.kill("kube-apiserver")
+    away = ("kube-apiserver", "kube-controller-manager")
+    for one in away:
+        stage.node.kill(one)
     begun = time.monotonic()
     killed = kill_one(stage, "dnsproxy serve")
     said: list[tuple[float, list[str]]] = []
     while time.monotonic() - begun < OUTAGE_SECONDS:
         said.append((time.monotonic() - begun, stage.dig(f"o{len(said)}.apps.example.org")))
         time.sleep(0.02)
-    stage.node.start("kube-apiserver")
+    for one in away:
+        stage.node.start(one)
     stage.node.wait_for(stage.node.is_api_ready, "kube-apiserver")
     public = [when for when, answer in said if answer == [stage.at.public]]
     lost = [when for when, answer in said if answer not in ([relay], [stage.at.public])]
@@ -127,6 +132,8 @@ def outage_is_survived(stage: Stage) -> None:
     stage.ingress("late", "late.example.com")
     lasted = stage.eventually("a new Ingress", lambda: stage.dig("late.example.com") == [relay], seconds=120)
     stage.say(f"an Ingress created afterwards: {lasted:.1f} s")
+    # kube-proxy looks again in its own time.
+    stage.eventually("the page", lambda: stage.curl("https://app.example.org/")[0] == 0, seconds=60)
 
 
 def rendered_anew_is_repaired(stage: Stage) -> None:
