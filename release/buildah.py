@@ -41,9 +41,9 @@ class Buildah:
 
 
 def run_buildah(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command line of buildah to its end, anew if it could not copy itself: nothing of its command has run then.
+    """Run a command line of buildah to its end, and again if it could not copy itself.
 
-    Raises FileNotFoundError if the program is missing.
+    The command of a container has not run then; a build begins anew. Raises FileNotFoundError if buildah is missing.
     """
     for _ in range(_TRIES):
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -40,6 +40,7 @@ def image(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[I
 
 
 def output(container: str, *words: str) -> str:
+    """The output of a command that succeeds."""
     done = run_buildah(command_in(container, *words))
     assert done.returncode == 0, done.stderr
     return done.stdout

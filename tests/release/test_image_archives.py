@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from release.buildah import Buildah, run_buildah
+from release.buildah import Buildah
 from release.images import PLATFORMS, TARGETS, ImageRelease, build_images, working_name
 from tests.conftest import refuse
+from tests.deploy.containers import output
 from tests.deploy.image import (
     BASE,
     BASE_ARM64,
@@ -22,7 +23,6 @@ from tests.deploy.image import (
     build_options,
     buildah,
     buildah_command,
-    command_in,
     copy_sources,
     has_image,
     make_base,
@@ -138,7 +138,7 @@ def test_an_image_that_was_pulled_by_digest_runs(released: Mapping[str, ImageRel
         buildah("pull", "--quiet", "--tls-verify=false", pulled.name)
         try:
             with pulled.container() as container:
-                assert "Usage:" in run_buildah(command_in(container, "dnsproxy", "--help")).stdout
+                assert "Usage:" in output(container, "dnsproxy", "--help")
         finally:
             pulled.remove()
 

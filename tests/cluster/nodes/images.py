@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from release.buildah import run_buildah
 from tests.cluster.nodes.configs import PAUSE
-from tests.deploy.image import BASE, build_image, buildah, command_in, copy_sources, has_image, make_base
+from tests.deploy.containers import output
+from tests.deploy.image import BASE, build_image, buildah, copy_sources, has_image, make_base
 from tests.kit.programs import program
 
 PROJECT_IMAGE: Final = "localhost/switchback:0.1.0"
@@ -106,8 +106,7 @@ def make_debian(name: str, packages: Sequence[str]) -> None:
     container = buildah("from", "--pull-never", BASE).strip()
     install = f"apt-get update -q && apt-get install -qy --no-install-recommends {' '.join(packages)} && apt-get clean"
     try:
-        done = run_buildah(command_in(container, "sh", "-c", install))
-        assert done.returncode == 0, done.stderr
+        output(container, "sh", "-c", install)
         buildah("commit", "--quiet", container, name)
     finally:
         buildah("rm", container)
