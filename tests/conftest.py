@@ -94,3 +94,10 @@ def refuse(reason: str) -> None:
     if os.environ.get("REQUIRE_PEERS") == "1":
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Note how the run ended, for `.ci/run`: make has one exit status for every end."""
+    # A worker's end is no run's.
+    if session.config.cache is not None and not hasattr(session.config, "workerinput"):
+        session.config.cache.set("switchback/exitstatus", int(exitstatus))
