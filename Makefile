@@ -6,6 +6,12 @@ BIN := $(VENV)/bin
 # The version of uv in the lock file.
 UV_VERSION := $(shell sed -n '/^name = "uv"$$/,/^version/s/^version = "\(.*\)"/\1/p' uv.lock)
 
+# uv's cache stands beside the environment where the home folder cannot be written: uv ends without one.
+ifndef UV_CACHE_DIR
+export UV_CACHE_DIR := $(shell cache="$${XDG_CACHE_HOME:-$$HOME/.cache}"; mkdir -p "$$cache" 2>/dev/null && \
+	test -w "$$cache" && echo "$$cache/uv" || echo $(abspath $(VENV))/uv-cache)
+endif
+
 # Parallel tests. At most 4, because each worker may start its own Kubernetes API server; many tests mostly wait.
 WORKERS ?= $(shell processors=$$(nproc 2>/dev/null || echo 2); echo $$((processors < 4 ? processors : 4)))
 
@@ -26,7 +32,7 @@ help: ## list the targets
 $(VENV)/.synced: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; name one with: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
+	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --no-cache-dir --disable-pip-version-check "uv==$(UV_VERSION)"
 	$(BIN)/uv sync --frozen --quiet
 	touch $@
 
