@@ -45,7 +45,7 @@ test: $(VENV)/.synced ## run every test; a test whose peer is missing is skipped
 test-quick: $(VENV)/.synced ## run the unit tests of the pure core, in less than a minute: after each edit
 	$(BYTECODE) $(BIN)/pytest --pure --quiet --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
 
-test-pythons: $(VENV)/.synced ## run the same on the other Pythons of this computer: 3.12 to 3.15 (ARGS='12 14', ARGS=--image)
+test-pythons: $(VENV)/.synced ## run the same on the other Pythons of this computer: 3.12 to 3.15 (ARGS='12 14')
 	$(BYTECODE) WORKERS=$(WORKERS) scripts/test-pythons.sh $(ARGS)
 
 check: $(VENV)/.synced ## lint, types, layers

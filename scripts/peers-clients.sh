@@ -19,11 +19,13 @@ RESOLVED_VERSION=v252
 RESOLVED_SUITE=bookworm
 MUSL_SUITE=trixie
 MUSL_OLD_SUITE=bookworm
-# package:program
-DEBIAN=(gcc:gcc libc6-dev:/usr/include/netdb.h nodejs:node openjdk-17-jdk-headless:javac)
 
 say() { printf 'peers: %s\n' "$*" >&2; }
-have() { [[ $1 == /* && -e $1 ]] || command -v "$1" >/dev/null; }
+have() { [[ $1 == /* && -e $1 ]] || PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null; }
+
+source "$HERE/peers/debian.sh"
+# package:program, in place of those of `make peers`
+DEBIAN=(gcc:gcc libc6-dev:/usr/include/netdb.h nodejs:node openjdk-17-jdk-headless:javac)
 
 # The version of a program: a hash of its sources. tests/clients/clients.py computes the same.
 hash_of() { (cd "$PROGRAMS/$1" && shift && cat "$@" | sha256sum | cut -c1-12); }
@@ -31,21 +33,6 @@ hash_of() { (cd "$PROGRAMS/$1" && shift && cat "$@" | sha256sum | cut -c1-12); }
 C_VERSION=v$(hash_of c lookup.c)
 GO_VERSION=v$(hash_of go go.mod main.go)
 RUST_VERSION=v$(hash_of rust Cargo.lock Cargo.toml src/main.rs)
-
-install_packages() {
-  local row missing=()
-  for row in "${DEBIAN[@]}"; do
-    have "${row#*:}" || missing+=("${row%%:*}")
-  done
-  [ "${#missing[@]}" -gt 0 ] || return 0
-  if ! have apt-get || [ "$(id -u)" != 0 ]; then
-    say "not installed: ${missing[*]} (needs root and apt-get); the tests that need them will skip"
-    return 0
-  fi
-  say "installing ${missing[*]}"
-  apt-get update -q >&2
-  DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}" >&2
-}
 
 # keep NAME VERSION NEEDED COMMAND...: runs COMMAND in a fresh folder and keeps its NAME, a program or a folder
 keep() {
@@ -124,7 +111,7 @@ list() {
 case "${1:-}" in
   --list) list ;;
   '')
-    install_packages
+    install_packages "${DEBIAN[@]}"
     keep lookup-glibc "$C_VERSION" gcc build_glibc
     keep lookup-musl "$C_VERSION" gcc build_musl lookup-musl "$MUSL_SUITE"
     keep lookup-musl-old "$C_VERSION" gcc build_musl lookup-musl-old "$MUSL_OLD_SUITE"

@@ -7,7 +7,8 @@ import inspect
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+import sys
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import structlog
 import trio
 
 from tests.kit.laws import is_test_of_pure_module
-from tests.kit.programs import find_program
+from tests.kit.programs import GUARD, ProgramGuard, find_program
 
 DEADLINE_SECONDS = 60
 """A test that waits longer has hung; failing inside trio shows where it waits."""
@@ -43,6 +44,8 @@ def logging_restored() -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--pure", action="store_true", help="only the tests of pure modules, found by their names")
+    parser.addoption("--note-passed", metavar="FILE", type=Path, help="write the names of the tests that passed")
+    parser.addoption("--not-in", metavar="FILE", type=Path, help="leave out the tests that another run noted")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -61,6 +64,31 @@ def pytest_configure(config: pytest.Config) -> None:
         hypothesis.settings.load_profile("quick")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.stash[GUARD] = ProgramGuard()
+    sys.addaudithook(config.stash[GUARD].audit)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """While a test runs, with its fixtures, only the programs that its marker names may be started."""
+    guard = item.config.stash[GUARD]
+    guard.peers = frozenset(str(name) for marker in item.iter_markers("peer") for name in marker.args)
+    try:
+        return (yield)
+    finally:
+        guard.peers = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that caught the guard's error fails here."""
+    try:
+        return (yield)
+    finally:
+        refused = item.config.stash[GUARD].refused
+        messages = "\n".join(refused)
+        refused.clear()
+        assert not messages, messages
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -96,8 +124,16 @@ def refuse(reason: str) -> None:
     pytest.skip(reason)
 
 
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Note how the run ended, for `.ci/run`: make has one exit status for every end."""
-    # A worker's end is no run's.
-    if session.config.cache is not None and not hasattr(session.config, "workerinput"):
-        session.config.cache.set("switchback/exitstatus", int(exitstatus))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    noted: Path | None = config.getoption("--not-in")
+    if noted is not None:
+        passed = frozenset(noted.read_text(encoding="utf-8").splitlines())
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
+        items[:] = [item for item in items if item.nodeid not in passed]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    noted: Path | None = config.getoption("--note-passed")
+    if noted is not None:
+        names = {report.nodeid for report in terminalreporter.stats.get("passed", ())}
+        noted.write_text("".join(f"{name}\n" for name in sorted(names)), encoding="utf-8")

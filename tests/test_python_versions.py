@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -40,9 +39,6 @@ def test_what_is_none_is_left_alone(text: str) -> None:
     assert not POSSESSIVE_GROUP.search(text)
 
 
-@pytest.mark.parametrize(("required", "status"), [("", 0), ("1", 1)], ids=["else", "REQUIRE_PEERS"])
-def test_a_python_that_is_not_installed_is_named_and_skipped_unless_it_is_required(required: str, status: int) -> None:
-    script = ROOT / "scripts" / "test-pythons.sh"
-    environment = {**os.environ, "REQUIRE_PEERS": required}
-    found = subprocess.run([script, "99"], capture_output=True, text=True, check=False, env=environment)
-    assert (found.returncode, found.stdout) == (status, "Python 3.99: skipped, it is not installed\n"), found.stderr
+def test_a_python_that_is_not_installed_is_named_and_skipped() -> None:
+    found = subprocess.run([ROOT / "scripts" / "test-pythons.sh", "99"], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (0, "Python 3.99: skipped, it is not installed\n"), found.stderr

@@ -3,7 +3,7 @@
 
 # CNI plugins are not on the PATH.
 CLUSTER_DEBIAN=(
-  containerd:containerd runc:runc containernetworking-plugins:/usr/lib/cni/bridge musl-tools:musl-gcc
+  containerd:containerd containerd:ctr runc:runc containernetworking-plugins:/usr/lib/cni/bridge musl-tools:musl-gcc
   iptables:iptables-save
   # A Git server over SSH
   openssh-server:sshd openssh-client:ssh git:git

@@ -1,12 +1,14 @@
 # shellcheck shell=bash
 # Debian packages, and a small Debian as a base image.
 
-# package:program, or package:file; the program or file shows whether the package is installed
+# package:program, or package:file; the program or file shows whether the package is installed. The tests take a program
+# of these packages from the record that keep_programs writes, and from nowhere else.
 DEBIAN=(
+  util-linux:unshare util-linux:nsenter util-linux:setpriv mount:mount libc-bin:getent bash:bash gcc:cc openssl:openssl
   bind9-dnsutils:dig dnsperf:dnsperf nginx-light:nginx haproxy:haproxy etcd-server:etcd curl:curl
   libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
-  buildah:buildah debootstrap:debootstrap patchelf:patchelf bind9:named prometheus:promtool chromium:chromium
+  buildah:buildah debootstrap:debootstrap patchelf:patchelf bind9:named bind9:tsig-keygen prometheus:promtool chromium:chromium
   nftables:nft conntrack:conntrack iperf3:iperf3 patch:patch binutils:readelf skopeo:skopeo docker-registry:docker-registry
   zsh:zsh fish:fish
   knot:knotd knot-dnsutils:kdig knot-resolver:kresd lua-cqueues:/usr/share/lua/5.1/cqueues/notify.lua pdns-recursor:pdns_recursor
@@ -33,9 +35,15 @@ list_packages() {
 
 # install_packages ROW...
 install_packages() {
-  local missing policy=/usr/sbin/policy-rc.d
-  mapfile -t missing < <(missing_packages "$@")
-  [ "${#missing[@]}" -gt 0 ] || return 0
+  local missing
+  mapfile -t missing < <(missing_packages "$@" | sort -u)
+  [ "${#missing[@]}" -eq 0 ] || add_packages "${missing[@]}"
+  keep_programs "$@"
+}
+
+# add_packages PACKAGE...
+add_packages() {
+  local missing=("$@") policy=/usr/sbin/policy-rc.d
   if ! have apt-get || [ "$(id -u)" != 0 ]; then
     say "not installed: ${missing[*]} (needs root and apt-get); the tests that need them will skip"
     return 0
@@ -50,6 +58,17 @@ install_packages() {
   fi
   apt-get update -q >&2
   DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}" >&2
+}
+
+# keep_programs ROW...: record where each program is, so that the tests take these and no other: a computer without
+# `make peers` has none of them, whatever is on its PATH.
+keep_programs() {
+  local row
+  mkdir -p "$CACHE/system"
+  for row in "$@"; do
+    row=${row#*:}
+    [[ $row == /* ]] || ! have "$row" || ln -sfn "$(PATH="$PATH:/usr/sbin:/sbin" type -P "$row")" "$CACHE/system/$row"
+  done
 }
 
 # debian_base: two root folders as tar archives, for `buildah add`; the one for arm64 cannot run here

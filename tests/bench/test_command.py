@@ -20,6 +20,12 @@ README = "# Switchback\n\n| work | ours / theirs |\n| --- | --- |\n| old | 1.00 
 BENCH = Bench("dns", "DNS", "Names", 1.0, 1)
 
 
+@pytest.fixture(autouse=True)
+def no_peers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Their versions stand in the figures."""
+    monkeypatch.setenv("SWITCHBACK_PEERS", str(tmp_path / "none"))
+
+
 def run(monkeypatch: pytest.MonkeyPatch, found: Found, *arguments: str) -> Any:
     asked: list[str] = []
     how: dict[str, Any] = {}

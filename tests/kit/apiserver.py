@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import trio
+import trustme
 import yaml
 
 from tests.kit.etcd import EtcdServer
@@ -155,7 +156,7 @@ class ApiServer:
             f"--secure-port={self.port}",
             "--bind-address=127.0.0.1",
             f"--cert-dir={self.folder / 'certs'}",
-            f"--service-account-key-file={self.folder / 'sa.pub'}",
+            f"--service-account-key-file={self.folder / 'sa.key'}",
             f"--service-account-signing-key-file={self.folder / 'sa.key'}",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
@@ -214,14 +215,12 @@ def encoded(path: Path) -> str:
 
 def write_keys(folder: Path) -> None:
     """The key that signs service account tokens, and a client certificate for a member of system:masters."""
-    for command in (
-        "genrsa -out sa.key 2048",
-        "rsa -in sa.key -pubout -out sa.pub",
-        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -subj /CN=test-ca -days 30",
-        "req -newkey rsa:2048 -nodes -keyout client.key -out client.csr -subj /O=system:masters/CN=someone",
-        "x509 -req -in client.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out client.cer -days 30",
-    ):
-        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
+    authority = trustme.CA()
+    client = authority.issue_cert(organization_name="system:masters", common_name="someone")
+    authority.cert_pem.write_to_path(folder / "ca.crt")
+    client.private_key_pem.write_to_path(folder / "client.key")
+    client.cert_chain_pems[0].write_to_path(folder / "client.cer")
+    authority.issue_cert(common_name="signer").private_key_pem.write_to_path(folder / "sa.key")
 
 
 @contextmanager

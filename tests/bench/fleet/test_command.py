@@ -23,6 +23,11 @@ def run(*arguments: str) -> Any:
     return CliRunner().invoke(command.main, list(arguments))
 
 
+def find_every_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("tests.bench.kit.command", "tests.bench.fleet.primaries"):
+        monkeypatch.setattr(f"{module}.find_program", lambda name: name)
+
+
 def test_help_has_every_workload() -> None:
     shown = run("--help").output
     for workload in WORKLOADS:
@@ -50,7 +55,7 @@ def test_ours_is_measured_beside_what_is_named(
         seen.append(options)
         return Found()
 
-    monkeypatch.setattr("tests.bench.kit.command.find_program", lambda name: name)
+    find_every_program(monkeypatch)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(command, "run_bench", note)
     run(*(f"--server={one}" for one in server), "--json", str(tmp_path / "bench.json"))
@@ -76,7 +81,7 @@ def test_bad_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
 
 
 def test_where_nothing_was_measured_that_is_the_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tests.bench.kit.command.find_program", lambda name: name)
+    find_every_program(monkeypatch)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(command, "run_bench", lambda _: Found({OURS: [{}]}, ["ours: it does not serve"]))
     result = run("--json", str(tmp_path / "bench.json"))
@@ -86,7 +91,7 @@ def test_where_nothing_was_measured_that_is_the_result(monkeypatch: pytest.Monke
 
 
 def test_without_root_it_says_that_it_could_not_measure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.bench.kit.command.find_program", lambda name: name)
+    find_every_program(monkeypatch)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert run().exit_code == 3
 

@@ -12,12 +12,13 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from tests.kit.programs import find_program, peers_cache
+from tests.kit.programs import ROOT, find_program
 
 LIMIT: Final = "C loop"
 """The label of their rows."""
 COMPILER: Final = "cc"
 _FOLDER: Final = Path(__file__).parent
+_BUILT: Final = ROOT / "build" / "limit"
 _OPTIONS: Final = ("-O2", "-Wall", "-Wextra", "-Werror")
 
 
@@ -25,7 +26,7 @@ def limit_program(name: str) -> str | None:
     """The path of a program by the name of its source; None if no compiler is installed, or it cannot compile."""
     source, compiler = _FOLDER / f"{name}.c", find_program(COMPILER)
     version = hashlib.sha256(source.read_bytes() + " ".join(_OPTIONS).encode()).hexdigest()[:12]
-    built = peers_cache() / f"limit-{name}-v{version}" / name
+    built = _BUILT / f"{name}-{version}"
     if built.exists():
         return str(built)
     if compiler is None:

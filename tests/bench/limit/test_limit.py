@@ -54,14 +54,14 @@ def test_it_relays_with_the_header_and_closes_what_it_opened() -> None:
 
 
 def test_without_a_compiler_there_is_no_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("SWITCHBACK_PEERS", str(tmp_path))
+    monkeypatch.setattr(build, "_BUILT", tmp_path)
     monkeypatch.setattr(build, "find_program", lambda _: None)
     assert limit_program("answers") is None
 
 
 @pytest.mark.peer("cc")
 def test_a_source_that_does_not_compile_leaves_no_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("SWITCHBACK_PEERS", str(tmp_path / "peers"))
+    monkeypatch.setattr(build, "_BUILT", tmp_path / "built")
     monkeypatch.setattr(build, "_FOLDER", tmp_path)
     (tmp_path / "answers.c").write_text("int main(void) { return nothing; }\n")
     assert limit_program("answers") is None

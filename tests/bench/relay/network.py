@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import socket
 import struct
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
+
+from tests.kit.programs import find_program
 
 _CONGESTION: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _CONTROL: Final = "reno"
@@ -28,7 +29,7 @@ def enter_own_network(module: str) -> None:
     if os.environ.get(_INSIDE):
         _prepare()
         return
-    unshare = shutil.which("unshare")
+    unshare = find_program("unshare")
     if unshare is None:
         return
     command = [unshare, "--net"] if os.geteuid() == 0 else [unshare, "--net", "--map-root-user"]

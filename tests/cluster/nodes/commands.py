@@ -40,7 +40,7 @@ def _control_plane(place: Place, *, find: Mapping[str, str]) -> dict[str, list[s
             f"--advertise-address={first.node(1)}",
             f"--bind-address={'::' if place.has_ipv6 else '0.0.0.0'}",
             f"--cert-dir={folder}/certs",
-            f"--service-account-key-file={folder}/sa.pub",
+            f"--service-account-key-file={folder}/sa.key",
             f"--service-account-signing-key-file={folder}/sa.key",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--token-auth-file={folder}/tokens.csv",

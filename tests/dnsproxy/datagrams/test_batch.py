@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from dnsproxy.datagrams.batch import BatchPort
 from dnsproxy.datagrams.port import BATCH
 from sidecar.sockets.listeners import listen_udp
 from sidecar.values.endpoints import Endpoint
+from tests.kit.programs import program
 
 _C = """
 #define _GNU_SOURCE
@@ -56,11 +56,11 @@ def client(port: BatchPort) -> Iterator[socket.socket]:
         yield sock
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc) on the PATH")
+@pytest.mark.peer("cc")
 def test_the_structures_are_those_of_the_c_compiler(tmp_path: Path) -> None:
     source = tmp_path / "layout.c"
     source.write_text(_C)
-    listing = subprocess.run(["cc", "-S", "-o", "-", source], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run([program("cc"), "-S", "-o", "-", source], check=True, capture_output=True, text=True).stdout
     # The compiler lists the size of each array: the value plus one, so that no array is empty.
     found = {name: int(size) - 1 for name, size in re.findall(r"\.size\s+(\w+), (\d+)", listing)}
     assert found == {

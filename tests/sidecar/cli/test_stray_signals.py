@@ -66,7 +66,9 @@ def start(name: str, folder: Path) -> tuple[subprocess.Popen[bytes], Path]:
     return process, log
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.peer("nft")] * (name == "wholeip run")) for name in COMMANDS]
+)
 def test_stray_signals_end_nothing_from_the_start_on(name: str, tmp_path: Path) -> None:
     process, log = start(name, tmp_path)
     try:
