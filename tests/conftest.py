@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """While a test runs, with its fixtures, only the programs that its marker names may be started."""
     guard = item.config.stash[GUARD]
     guard.peers = frozenset(str(name) for marker in item.iter_markers("peer") for name in marker.args)

@@ -18,7 +18,10 @@ import pytest
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 BASIC: Final = frozenset(
-    "bash cat env false git head ldconfig ls make mkdir nohup rm sed setsid sh sleep sort tail tar true uname".split()
+    (
+        *("bash", "cat", "env", "false", "git", "head", "ldconfig", "ls", "make", "mkdir", "nohup", "rm", "sed"),
+        *("setsid", "sh", "sleep", "sort", "tail", "tar", "true", "uname"),
+    )
 )
 """What each computer with make, git and Python has, and what no test judges by."""
 
@@ -36,12 +39,12 @@ def peers_cache() -> Path:
 def find_program(name: str) -> str | None:
     """The path of a peer, or None if `make peers` neither built nor recorded it.
 
-    A folder `system` of the cache has a link for each program of a Debian package. `gateway-api` is a folder: the custom
-    resource definitions, in `standard` and `experimental`; `prometheus-operator` and each `...-crds` and `...-manifests`
-    are folders too, and `contour-crds` holds all manifests of Contour's installation; so are `debian-base` and
-    `debian-base-arm64`, with a small Debian in `root.tar`, and `systemd-resolved`, with the files of its Debian packages,
-    and `python3.13` and newer, programs in `usr/bin`. `coredns-old` is the oldest supported CoreDNS that still builds;
-    each `...-new` is newer than the version that the tests otherwise take.
+    A folder `system` of the cache has a link for each program of a Debian package. `gateway-api` is a folder: the
+    custom resource definitions, in `standard` and `experimental`; `prometheus-operator` and each `...-crds` and
+    `...-manifests` are folders too, and `contour-crds` holds all manifests of Contour's installation; so are
+    `debian-base` and `debian-base-arm64`, with a small Debian in `root.tar`, and `systemd-resolved`, with the files of
+    its Debian packages, and `python3.13` and newer, programs in `usr/bin`. `coredns-old` is the oldest supported
+    CoreDNS that still builds; each `...-new` is newer than the version that the tests otherwise take.
     """
     built = sorted(peers_cache().glob(f"{name}-v*/{name}"))
     if built:
@@ -68,8 +71,8 @@ def program(name: str) -> str:
 class ProgramGuard:
     """Refuses programs that the marker of the running test does not name. One for a process, which audits its starts.
 
-    It sees what the process itself starts, by `subprocess` or `trio`. What a program starts in turn is seen where no peer
-    is installed: CI runs the suite there, too.
+    It sees what the process itself starts, by `subprocess` or `trio`. What a program starts in turn is seen where no
+    peer is installed: CI runs the suite there, too.
     """
 
     def __init__(self) -> None:
@@ -88,7 +91,9 @@ class ProgramGuard:
             return
         executable, _, folder, environment = arguments
         if not _is_allowed(os.fsdecode(executable), folder, environment, self.peers):
-            message = f"the test starts {executable!r}: name it with @pytest.mark.peer, and take it from tests.kit.programs"
+            message = (
+                f"the test starts {executable!r}: name it with @pytest.mark.peer, and take it from tests.kit.programs"
+            )
             self.refused.append(message)
             raise UnnamedProgram(message)
 

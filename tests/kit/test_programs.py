@@ -11,7 +11,7 @@ import pytest
 from tests.kit.programs import GUARD, ProgramGuard, find_program
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of peers without any."""
     folder = tmp_path / "peers"
@@ -26,7 +26,7 @@ def put_program(file: Path) -> Path:
     return file
 
 
-def test_a_program_on_the_path_is_no_peer(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_on_the_path_is_no_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_program(tmp_path / "bin/kubectl")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert find_program("kubectl") is None
@@ -50,7 +50,7 @@ def test_a_recorded_program_is_taken_until_it_is_removed(cache: Path) -> None:
 
 
 @pytest.fixture
-def guard(cache: Path) -> ProgramGuard:
+def guard() -> ProgramGuard:
     guard = ProgramGuard()
     guard.peers = frozenset()
     return guard

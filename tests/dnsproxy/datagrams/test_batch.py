@@ -60,7 +60,9 @@ def client(port: BatchPort) -> Iterator[socket.socket]:
 def test_the_structures_are_those_of_the_c_compiler(tmp_path: Path) -> None:
     source = tmp_path / "layout.c"
     source.write_text(_C)
-    listing = subprocess.run([program("cc"), "-S", "-o", "-", source], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(
+        [program("cc"), "-S", "-o", "-", source], check=True, capture_output=True, text=True
+    ).stdout
     # The compiler lists the size of each array: the value plus one, so that no array is empty.
     found = {name: int(size) - 1 for name, size in re.findall(r"\.size\s+(\w+), (\d+)", listing)}
     assert found == {
