@@ -16,17 +16,25 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from sidecar.cli.stderr import Stderr
+from sidecar.values.build import own_build
 from sidecar.values.text import colour_choice, escape_controls
 
 # These log every request at level info; here that is debug information.
 _CHATTY = ("httpx2", "httpcore2", "kubernetes", "urllib3")
 
 
-def configure_logging(*, format: str | None = None, level: str = "info", stream: TextIO | None = None) -> None:  # noqa: A002
+def configure_logging(
+    *,
+    format: str | None = None,  # noqa: A002
+    level: str = "info",
+    stream: TextIO | None = None,
+    program: str | None = None,
+) -> None:
     """Send structlog and the standard library's logging to stderr.
 
     `format` is "json" or "console"; None is console on a terminal and JSON elsewhere. `level` is debug, info, warning
-    or error. Colours are for the console format on a terminal; NO_COLOR and FORCE_COLOR override that.
+    or error. Colours are for the console format on a terminal; NO_COLOR and FORCE_COLOR override that. `program` is the
+    command of a program that stays: its first line states the build.
     """
     output = Stderr(stream)
     number = logging.getLevelNamesMapping()[level.upper()]
@@ -37,6 +45,8 @@ def configure_logging(*, format: str | None = None, level: str = "info", stream:
         logger_factory=structlog.WriteLoggerFactory(output),  # type: ignore[arg-type]  # it needs write and flush alone
     )
     _configure_standard_library(output, renderer, number)
+    if program is not None:
+        structlog.get_logger().info("starting", program=program, **own_build().labels())
 
 
 def _common() -> list[Processor]:
