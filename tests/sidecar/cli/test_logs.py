@@ -40,10 +40,15 @@ def test_elsewhere_than_on_a_terminal_an_event_is_a_line_of_json() -> None:
 def test_the_first_line_of_a_program_that_stays_states_its_build() -> None:
     stream = io.StringIO()
     configure_logging(stream=stream, program="dnsproxy serve")
-    (line,) = lines(stream)
-    event = json.loads(line)
-    assert (event["event"], event["program"]) == ("starting", "dnsproxy serve")
-    assert {name: event[name] for name in own_build().labels()} == own_build().labels()
+    assert lines(stream) == []
+    log = structlog.get_logger()
+    log.debug("hidden")
+    log.info("limits", descriptors=1024)
+    log.info("serving", port=53)
+    first, second = map(json.loads, lines(stream))
+    assert (first["event"], first["descriptors"], first["program"]) == ("limits", 1024, "dnsproxy serve")
+    assert {name: first[name] for name in own_build().labels()} == own_build().labels()
+    assert set(second) == {"event", "port", "level", "timestamp"}
 
 
 @pytest.mark.parametrize("form", ["json", "console"])
