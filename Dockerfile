@@ -1,7 +1,7 @@
 # One image for all programs, for amd64 and arm64. Nothing of the target runs while it is built, so no emulation is needed:
 # every package is a wheel from uv.lock for the target, and the last stages only copy.
 #   docker buildx build --platform linux/amd64,linux/arm64 -t registry.example.org/switchback:0.1.0 --push .
-#   buildah bud -t localhost/switchback:0.1.0 .
+#   buildah bud --build-arg REVISION=$(git rev-parse HEAD) -t localhost/switchback:0.1.0 .
 #   buildah bud --platform linux/arm64 --build-arg BUILDPLATFORM=linux/amd64 -t localhost/switchback:0.1.0 .
 # The base needs Python 3.11 or newer as python3, with venv, and CA certificates. For another base: --build-arg BASE=...,
 # and if it has one architecture alone, --build-arg BUILD_BASE=... with the same one for the machine that builds.
@@ -43,9 +43,12 @@ COPY sidecar ./sidecar
 COPY dnsproxy ./dnsproxy
 COPY proxy ./proxy
 COPY wholeip ./wholeip
+# The commit, where the sources are not those of `git archive`, which has written it already.
+ARG REVISION=unknown
 # Remove uv's own records, which contain timestamps and a path of this stage. Compile byte code that is validated by the
 # source's hash, not its time: the root is read-only, and equal sources give equal layers.
-RUN /opt/uv/bin/uv build --quiet --wheel --offline --out-dir /tmp/wheel \
+RUN sed -i "s|[$]Format:%H[$]|$REVISION|" sidecar/values/build.py \
+ && /opt/uv/bin/uv build --quiet --wheel --offline --out-dir /tmp/wheel \
  && /opt/uv/bin/uv pip install --python /app --offline --no-deps /tmp/wheel/*.whl \
  && cd /app/lib/python3*/site-packages \
  && rm -f /app/.lock /app/bin/kubectl* switchback-*.dist-info/uv_cache.json switchback-*.dist-info/direct_url.json \

@@ -13,6 +13,7 @@ from sidecar.cli.completion import complete_for_kubectl, completion_command
 from sidecar.cli.deferred_modules import defer_unused_modules
 from sidecar.cli.lazy_commands import LazyCommands
 from sidecar.cli.usage import Group
+from sidecar.values.build import DISTRIBUTION
 
 # Before a command imports the libraries.
 defer_unused_modules()
@@ -62,7 +63,7 @@ Examples:
     epilog=EPILOG,
     context_settings={"auto_envvar_prefix": "DNSPROXY"},
 )
-@click.version_option(package_name="switchback", allow_from_autoenv=False)
+@click.version_option(package_name=DISTRIBUTION, allow_from_autoenv=False)
 def main() -> None:
     """Let pods reach their own cluster's public hostnames."""
 

@@ -41,6 +41,7 @@ from proxy.relay.counters import Counters
 from proxy.serve.access_log import AccessLog
 from proxy.serve.fleet import Fleet
 from proxy.tap.tap import Tap
+from sidecar.admin.port import BuildCollector
 from sidecar.kubernetes.follower_status import FollowerStatus
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.status import AgentStatus
@@ -59,6 +60,7 @@ async def _collected() -> Mapping[str, list[Metric]]:
     statuses = [FollowerStatus("Ingress")]
     zones = ZoneReport(_primary(keeper), _replica())
     collectors: Mapping[str, Sequence[Collector]] = {
+        "every program, by its prefix": [BuildCollector(prefix) for prefix in ("dnsproxy", "proxy", "wholeip")],
         "`dnsproxy serve`": [
             ServerCollector(
                 server,

@@ -39,6 +39,7 @@ from sidecar.cli.options import (
     run_program,
 )
 from sidecar.cli.program_commands import ProgramWithCommands
+from sidecar.values.build import DISTRIBUTION
 
 # Before a command imports the libraries.
 defer_unused_modules()
@@ -70,7 +71,7 @@ def _require_routes(ctx: click.Context, param: click.Parameter, value: Sequence[
     context_settings={"auto_envvar_prefix": "PROXY"},
 )
 @completion_option("proxy")
-@click.version_option(package_name="switchback", prog_name="proxy", allow_from_autoenv=False)
+@click.version_option(package_name=DISTRIBUTION, prog_name="proxy", allow_from_autoenv=False)
 @click.option(
     "--route",
     type=CheckedType("[addr:]port=host:port", parse_route),
@@ -220,7 +221,7 @@ def main(
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
     from sidecar.loop.poller import BATCH  # noqa: PLC0415
 
-    configure_logging(format=log_format, level=log_level)
+    configure_logging(format=log_format, level=log_level, program="proxy")
     if workers > 1:
         from proxy.serve.supervisor import supervise  # noqa: PLC0415
 

@@ -26,6 +26,7 @@ from sidecar.cli.options import (
     log_options,
     run_program,
 )
+from sidecar.values.build import DISTRIBUTION
 from wholeip.options import ADMIN, cluster_options, make_cluster, parse_job, parse_namespace
 
 # Before a command imports the libraries.
@@ -69,7 +70,7 @@ Examples:
 
 
 @click.group(cls=Group, epilog=EPILOG, context_settings={"auto_envvar_prefix": "WHOLEIP"})
-@click.version_option(package_name="switchback", prog_name="wholeip", allow_from_autoenv=False)
+@click.version_option(package_name=DISTRIBUTION, prog_name="wholeip", allow_from_autoenv=False)
 def main() -> None:
     """Give a pod the whole address of a load balancer, in and out."""
 
@@ -123,7 +124,7 @@ def run(
     if values["end_connections"] and not values["end_flows"]:
         raise BadUsage(["--end-connections and --keep-flows: give one of them"])
     settings = RunSettings(cluster=make_cluster(values), admin=admin, admin_hosts=admin_host, **values)
-    configure_logging(format=log_format, level=log_level)
+    configure_logging(format=log_format, level=log_level, program="wholeip run")
     run_program(run_agent, settings)
 
 

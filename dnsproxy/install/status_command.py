@@ -29,13 +29,15 @@ Examples:
   dnsproxy status --context production
   dnsproxy status --output json | jq -r .verdict
   dnsproxy status --output json | jq -r .drift.diff       what an install would change
+  dnsproxy status --output json | jq .versions            what runs in the cluster
   kubectl -n switchback exec deploy/operate -- dnsproxy status
 
 \b
 RBAC in the namespace of the cluster's DNS: get services and configmaps, list deployments and daemonsets; if the Service
 is not kube-dns, list services too. Faults name missing rights. Without get on dnsproxy's own Service its address is not
 compared; without list on ingresses in all namespaces, or --from, the zones are not. With list on events there and in
-dnsproxy's namespace, it also shows what an installer reported last.
+dnsproxy's namespace, it also shows what an installer reported last. With list on endpointslices there, and a route to
+its pods or get on pods/proxy, it shows which versions run; a difference does not change the exit status.
 """
 
 

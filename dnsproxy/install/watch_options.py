@@ -58,5 +58,5 @@ def run_watching(request: InstallRequest, values: dict[str, Any]) -> NoReturn:
     from sidecar.cli.cluster_program import access_of  # noqa: PLC0415
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
-    configure_logging(format=values["log_format"], level=values["log_level"])
+    configure_logging(format=values["log_format"], level=values["log_level"], program="dnsproxy install --watch")
     run_program(run_watch, WatchSettings(request, access_of(values), values["dns"], values["timeout"]))

@@ -40,6 +40,6 @@ def run_watching(flags: Mapping[str, Any]) -> NoReturn:
     from sidecar.cli.cluster_program import access_of  # noqa: PLC0415
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
-    configure_logging(format=flags["log_format"], level=flags["log_level"])
+    configure_logging(format=flags["log_format"], level=flags["log_level"], program="dnsproxy ip-mode --watch")
     ends_connections = flags["balancer_ends_connections"]
     run_program(run_watch, WatchSettings(flags["services"], access_of(flags), ends_connections=ends_connections))

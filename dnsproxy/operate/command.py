@@ -107,7 +107,7 @@ def operate(**flags: Any) -> None:
     from dnsproxy.operate.program import run_operate  # noqa: PLC0415
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
-    configure_logging(format=flags["log_format"], level=flags["log_level"])
+    configure_logging(format=flags["log_format"], level=flags["log_level"], program="dnsproxy operate")
     run_program(run_operate, settings_of(flags))
 
 

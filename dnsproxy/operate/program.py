@@ -97,4 +97,4 @@ async def _serve_admin(port: AdminPort, statuses: _Statuses) -> None:
 
     routes: dict[str, Route] = {PATH: show}
     collectors = [SteeringCollector(steering), *([WatchCollector(stanza)] if stanza is not None else [])]
-    await port.serve(*collectors, readiness=readiness, page=page, routes=routes)
+    await port.serve(*collectors, prefix="dnsproxy", readiness=readiness, page=page, routes=routes)

@@ -126,7 +126,7 @@ async def _serve_admin(port: AdminPort, status: PublishStatus) -> None:
         reason = status.why_not_ready()
         return Readiness(not reason, reason or f"ready, {status.names} names published")
 
-    await port.serve(PublishCollector(status), readiness=readiness, page=lambda: format_page(status))
+    await port.serve(PublishCollector(status), prefix="dnsproxy", readiness=readiness, page=lambda: format_page(status))
 
 
 async def _remove_at_exit(target: RemovableTarget, status: PublishStatus) -> None:

@@ -54,6 +54,11 @@ class PublisherSettings:
     kubeconfig: str | None = None
     context: str | None = None
 
+    @property
+    def stays(self) -> bool:
+        """Whether it runs until a signal."""
+        return self.mode is Mode.FOLLOW and not self.dry_run
+
 
 @dataclass(frozen=True, slots=True)
 class HostsSettings:

@@ -227,7 +227,7 @@ def serve(log_format: str | None, log_level: str, **values: Any) -> None:
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     settings = make_settings(**values)
-    configure_logging(format=log_format, level=log_level)
+    configure_logging(format=log_format, level=log_level, program="dnsproxy serve")
     with spawner_for(settings) as spawner:
         # With workers this process has no sockets to answer on.
         run_program(run_serve, settings, spawner, handlers=POLLED if settings.workers == 1 else None)

@@ -115,6 +115,7 @@ class SelfReport:
                     more=self._more_metrics,
                     workers=self._workers,
                 ),
+                prefix="dnsproxy",
                 readiness=self._judge,
                 page=pages.overview,
                 routes={

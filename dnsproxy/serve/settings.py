@@ -34,6 +34,7 @@ from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.static_names import join_flags
 from dnsproxy.tap.mode import TapMode
 from sidecar.sockets.inherited import SYSTEMD
+from sidecar.values.build import own_build
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 
@@ -181,9 +182,7 @@ def _dnstap_settings(values: dict[str, Any]) -> DnstapSettings | None:
         return None
     if TapMode(values["tap"]) is TapMode.OFF:
         raise StartError("--tap off shows queries to nobody, and --dnstap sends them to a collector: leave out one")
-    from importlib.metadata import version  # noqa: PLC0415  # 0.6 MB, for a collector alone
-
-    return DnstapSettings(values["dnstap"], identity or socket.gethostname(), f"switchback {version('switchback')}")
+    return DnstapSettings(values["dnstap"], identity or socket.gethostname(), f"switchback {own_build().version}")
 
 
 def _upstream_configmaps(values: dict[str, Any]) -> UpstreamConfigMaps | None:

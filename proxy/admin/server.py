@@ -107,6 +107,7 @@ async def serve_relay_admin(
         RouteCollector(lambda: _states(view)),
         RouteCountCollector(lambda: _count(view)),
         *view.collectors,
+        prefix="proxy",
         readiness=readiness,
         page=lambda: render_page(look()),
         routes={

@@ -8,18 +8,20 @@ two servers in one process do not share metrics.
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
 import trio
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from sidecar.admin.answers import Readiness, Route
 from sidecar.admin.page.history import EVERY, History
 from sidecar.admin.server import serve_admin
 from sidecar.sockets.listeners import bound_endpoint, listen_tcp
+from sidecar.values.build import own_build
 from sidecar.values.endpoints import Endpoint
 
 
@@ -60,6 +62,7 @@ class AdminPort:
     async def serve(
         self,
         *collectors: Collector,
+        prefix: str,
         readiness: Callable[[], Readiness | Awaitable[Readiness]],
         page: Callable[[], str],
         routes: Mapping[str, Route] | None = None,
@@ -68,7 +71,8 @@ class AdminPort:
     ) -> None:
         """Serve until cancelled; returns at once where there is no port. `page` and `routes` as in serve_admin.
 
-        `samples` is a history and the function that reads the counters for it.
+        `prefix` begins the names of the program's metrics. `samples` is a history and the function that reads the
+        counters for it.
         """
         if self.listener is None:
             task_status.started()
@@ -79,12 +83,30 @@ class AdminPort:
             await serve_admin(
                 [self.listener],
                 readiness=readiness,
-                registry=make_registry(*collectors),
+                registry=make_registry(BuildCollector(prefix), *collectors),
                 page=page,
                 routes=routes or {},
                 names=self.names,
                 task_status=task_status,
             )
+
+
+class BuildCollector(Collector):
+    """States the build that runs, as PREFIX_build_info."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def collect(self) -> Iterator[Metric]:
+        """See prometheus_client."""
+        labels = own_build().labels()
+        family = GaugeMetricFamily(
+            f"{self._prefix}_build_info",
+            "1; the version, commit and Python that run, `unknown` if not recorded.",
+            labels=list(labels),
+        )
+        family.add_metric(list(labels.values()), 1)
+        yield family
 
 
 def make_registry(*collectors: Collector) -> CollectorRegistry:

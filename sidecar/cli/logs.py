@@ -9,34 +9,54 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from sidecar.cli.stderr import Stderr
+from sidecar.values.build import own_build
 from sidecar.values.text import colour_choice, escape_controls
 
 # These log every request at level info; here that is debug information.
 _CHATTY = ("httpx2", "httpcore2", "kubernetes", "urllib3")
 
 
-def configure_logging(*, format: str | None = None, level: str = "info", stream: TextIO | None = None) -> None:  # noqa: A002
+def configure_logging(
+    *,
+    format: str | None = None,  # noqa: A002
+    level: str = "info",
+    stream: TextIO | None = None,
+    program: str | None = None,
+) -> None:
     """Send structlog and the standard library's logging to stderr.
 
     `format` is "json" or "console"; None is console on a terminal and JSON elsewhere. `level` is debug, info, warning
-    or error. Colours are for the console format on a terminal; NO_COLOR and FORCE_COLOR override that.
+    or error. Colours are for the console format on a terminal; NO_COLOR and FORCE_COLOR override that. `program` is the
+    command of a program that stays: its first line states the build too.
     """
     output = Stderr(stream)
     number = logging.getLevelNamesMapping()[level.upper()]
+    first = [] if program is None else [_FirstLine({"program": program, **own_build().labels()})]
     renderer = _renderer(format or ("console" if output.isatty() else "json"), terminal=output.isatty())
     structlog.configure(
-        processors=[structlog.contextvars.merge_contextvars, *_common(), *renderer],
+        processors=[structlog.contextvars.merge_contextvars, *_common(), *first, *renderer],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.WriteLoggerFactory(output),  # type: ignore[arg-type]  # it needs write and flush alone
     )
     _configure_standard_library(output, renderer, number)
+
+
+class _FirstLine:
+    """Adds fields to the first line. A line of its own would stand before the error of a program that cannot start."""
+
+    def __init__(self, fields: Mapping[str, str]) -> None:
+        self._fields = fields
+
+    def __call__(self, _logger: WrappedLogger, _method: str, event_dict: EventDict) -> EventDict:
+        fields, self._fields = self._fields, {}
+        return {**event_dict, **fields}
 
 
 def _common() -> list[Processor]:

@@ -23,6 +23,8 @@ PROJECT: Final = Path(__file__).parents[2]
 BASE: Final = "localhost/switchback-base:v12"
 BASE_ARM64: Final = "localhost/switchback-base-arm64:v12"
 """Nothing in it can run here."""
+REVISION: Final = "0123456789abcdef0123456789abcdef01234567"
+"""Of every image here."""
 _CERTIFICATES: Final = Path(os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt"))
 _INSIDE: Final = "/run/build-certificates.crt"
 
@@ -87,8 +89,8 @@ def build_image(
     make_base()
     # A label of this image alone: images with equal labels are one to buildah, and who removes one removes both. A
     # build of a later stage also removes the image of the stage before it.
-    revision = f"--build-arg=REVISION={name}-{os.getpid()}"
-    options = [*build_options(folder), "--timestamp=0", f"--target={target}", revision]
+    label = f"--label=test={name}-{os.getpid()}"
+    options = [*build_options(folder), "--timestamp=0", f"--target={target}", label, f"--build-arg=REVISION={REVISION}"]
     options += [f"--build-arg=PIP_INDEX_URL={index}"] if index else []
     if arm64:
         make_base_arm64()

@@ -11,7 +11,7 @@ import pytest
 
 from release.buildah import BuildFailed
 from tests.deploy.containers import image, output, packages_in, sources
-from tests.deploy.image import BASE, PROJECT, Image, build_image
+from tests.deploy.image import BASE, PROJECT, REVISION, Image, build_image
 from tests.kit.ports import free_ports
 
 __all__ = ["image", "sources"]
@@ -46,8 +46,16 @@ def test_its_labels_and_health_are_as_kubernetes_wants_them(image: Image) -> Non
         project = tomllib.load(file)["project"]
     labels = {name.rpartition(".")[2]: value for name, value in config["Labels"].items()}
     assert labels["version"] == project["version"]
+    assert labels["revision"] == REVISION
     assert labels["licenses"] == project["license"]
     assert "Healthcheck" not in config
+
+
+def test_its_programs_know_their_build(image: Image) -> None:
+    code = "from sidecar.values.build import own_build; print(own_build().version, own_build().revision)"
+    with image.container() as container:
+        version, revision = output(container, "/app/bin/python", "-c", code).split()
+    assert (version, revision) == (image.document["config"]["Labels"]["org.opencontainers.image.version"], REVISION)
 
 
 def test_the_machine_that_built_it_left_no_trace(image: Image) -> None:

@@ -85,7 +85,7 @@ def test_both_run_alike(images: Mapping[str, Image]) -> None:
     }
     settings = {machine: {**config["config"], "Labels": None} for machine, config in configs.items()}
     assert settings["arm64"] == settings["amd64"]
-    # The label with the revision is that of one image alone, see build_image.
+    # One label is that of one image alone, see build_image.
     labels = [set(config["config"]["Labels"]) for config in configs.values()]
     assert labels[0] == labels[1]
     assert configs["arm64"]["config"]["User"] == "65532:65532"

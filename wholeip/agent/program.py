@@ -128,6 +128,7 @@ async def _serve_admin(port: AdminPort, status: AgentStatus) -> None:
     history = History(CHARTS)
     await port.serve(
         AgentCollector(status),
+        prefix="wholeip",
         readiness=lambda: Readiness(not status.why_not_ready(), status.describe()),
         page=lambda: render_page(status, history),
         routes={"/mappings": mappings, **live_route(history, lambda: agent_facts(status))},

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Final
 
 from msgspec.structs import replace
@@ -44,6 +43,7 @@ from sidecar.kubernetes.reads import Reads
 from sidecar.kubernetes.shared_reads import SharedReads
 from sidecar.kubernetes.structs.workload import Workload
 from sidecar.loop.side_by_side import Pending, side_by_side
+from sidecar.values.build import own_build
 from sidecar.values.errors import StartError
 
 _DEADLINES: Final = Deadlines(response=REQUEST_SECONDS, rounds=6 * REQUEST_SECONDS)
@@ -56,7 +56,7 @@ async def read_cluster(client: ApiClient, hostname: str, places: Places, progres
     server_version = await reader.check()
     facts = Facts(
         VERSION,
-        program=version("switchback"),
+        program=own_build().version,
         taken=datetime.now(UTC).isoformat(timespec="seconds"),
         hostname=hostname,
         server_version=server_version,

@@ -17,6 +17,7 @@ from dnsproxy.corefile.rewrite_lines import hostnames_of
 from dnsproxy.install.report.comparison import format_coverage, format_drift, format_names, format_target
 from dnsproxy.install.report.steering_rows import format_steering_values
 from dnsproxy.install.report.verdict import StatusReport, Verdict
+from dnsproxy.install.report.version_rows import format_versions
 
 
 def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
@@ -38,6 +39,7 @@ def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
         "upstreams": _upstreams(report.upstreams),
         "event": _event(report),
         "steering": format_steering_values(report.steering, report.steering_unknown),
+        "versions": format_versions(report.versions),
         "faults": [{"blame": fault.blame.value, "text": fault.text, "remedy": fault.remedy} for fault in found.faults],
         "read": list(map(str, found.asked)),
     }

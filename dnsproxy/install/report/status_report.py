@@ -25,6 +25,7 @@ from dnsproxy.install.report.comparison import (
 )
 from dnsproxy.install.report.steering_rows import rows_of_steering
 from dnsproxy.install.report.verdict import StatusReport
+from dnsproxy.install.report.version_rows import rows_of_versions
 from sidecar.values.text import one_line
 
 _MOST_FAULTS: Final = 20
@@ -41,7 +42,8 @@ _STATES: Final = {Presence.YES: "ok", Presence.PARTLY: "part", Presence.NO: "no"
 def format_rows(report: StatusReport) -> list[Row]:
     """The table, with escaped text."""
     rows = [*_found(report.found), *_chosen(report), *_installed(report), *_events(report)]
-    rows += [*rows_of_steering(report.steering, report.steering_unknown), *_faults(report.found)]
+    rows += rows_of_steering(report.steering, report.steering_unknown)
+    rows += [*rows_of_versions(report.versions), *_faults(report.found)]
     return [Row(row.what, row.state, one_line(row.detail)) for row in rows]
 
 

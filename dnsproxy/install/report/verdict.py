@@ -25,6 +25,7 @@ from dnsproxy.install.change.drift import Drift
 from dnsproxy.install.change.rewrite_coverage import RewriteCoverage
 from dnsproxy.install.report.last_event import LastEvent
 from dnsproxy.install.report.steering_rows import faults_of_steering
+from dnsproxy.install.report.version_rows import Versions
 from sidecar.values.exit_status import ExitStatus
 
 
@@ -51,6 +52,8 @@ class StatusReport:
     """Why `dnsproxy operate` could not be asked."""
     names: RewriteCoverage | None = None
     """For rewrite lines: the names of dnsproxy's table; None if there are no lines."""
+    versions: Versions | None = None
+    """What runs in the cluster; None if it was not asked."""
 
     @property
     def rewrites(self) -> bool:

@@ -29,6 +29,7 @@ from dnsproxy.install.run.own_rewrites import RewritesReader
 from dnsproxy.install.run.result_event import read_last_event
 from dnsproxy.install.run.service_lookup import look_up_services
 from dnsproxy.install.run.steering_reading import read_steering
+from dnsproxy.install.run.version_reading import read_versions
 from sidecar.kubernetes.http import ApiClient
 from sidecar.loop.side_by_side import side_by_side
 from sidecar.values.endpoints import Endpoint
@@ -61,6 +62,7 @@ async def read_status(request: StatusRequest) -> StatusReport:
         addresses = start(read_own_addresses, client, request.own)
         event = start(read_last_event, client, (request.where.namespace, request.own.namespace))
         steered = start(read_steering, client, request.own)
+        versions = start(read_versions, client, request.own)
     found, traces, coverage, live = dns.value
     own, steering = addresses.value, steered.value
     installed = tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))
@@ -71,7 +73,7 @@ async def read_status(request: StatusRequest) -> StatusReport:
     if found.complete:
         drift = find_drift(found, traces, own=own, named=request.addresses, live=live, within=request.zones)
     names = _compare_names(found, traces, live, request.zones) if live else None
-    own_parts = drift, coverage, event.value, steering.document, steering.unknown, names
+    own_parts = drift, coverage, event.value, steering.document, steering.unknown, names, versions.value
     return StatusReport(found, choose_method(found), traces, loaded, answers, *own_parts)
 
 

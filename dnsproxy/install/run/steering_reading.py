@@ -26,9 +26,11 @@ from sidecar.values.text import one_line
 
 SERVICE: Final = "operate"
 """The Service of its pods, in the namespace of dnsproxy's."""
+PROGRAM: Final = "dnsproxy operate"
 ADMIN_PORT: Final = 8085
 SECONDS: Final = 3.0
 """For the direct answer of a pod, and for one of the API server."""
+_ADMIN: Final = "admin"
 _PACE: Final = Pace(list_timeout=10.0)
 
 
@@ -43,7 +45,9 @@ class ReadSteering:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pod:
+class Pod:
+    """A pod and its admin port."""
+
     name: str
     endpoint: Endpoint
 
@@ -60,7 +64,7 @@ async def read_steering(client: ApiClient, own: ObjectRef) -> ReadSteering:
     found: SteeringDocument | None = None
     for pod in pods:
         try:
-            document = parse_steering(await _ask(client, own.namespace, pod))
+            document = parse_steering(await ask_pod(client, own.namespace, pod, PATH, program=PROGRAM, largest=LARGEST))
         except (NoAnswer, ApiError, ValueError) as error:
             reasons.append(f"pod {pod.name}: {one_line(str(error))}")
             continue
@@ -70,31 +74,37 @@ async def read_steering(client: ApiClient, own: ObjectRef) -> ReadSteering:
     return ReadSteering(found, "" if found or not reasons else reasons[0])
 
 
-async def _read_pods(client: ApiClient, namespace: str) -> list[_Pod]:
+async def _read_pods(client: ApiClient, namespace: str) -> list[Pod]:
     """The ready pods. Raises ApiError."""
+    slices = await list_slices(client, namespace, f"{SERVICE_NAME}={SERVICE}")
+    return list({pod.name: pod for one in reversed(slices) for pod in pods_of(one, port=ADMIN_PORT)}.values())
+
+
+async def list_slices(client: ApiClient, namespace: str, selector: str = "") -> list[EndpointSlice]:
+    """The EndpointSlices of a namespace, those with IPv4 addresses first. Raises ApiError."""
     path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
-    collection = Collection("EndpointSlice", path, EndpointSlice, label_selector=f"{SERVICE_NAME}={SERVICE}")
+    collection = Collection("EndpointSlice", path, EndpointSlice, label_selector=selector)
     found = await list_all(client, collection, pace=_PACE)
-    slices = sorted((one for one in found.values() if isinstance(one, EndpointSlice)), key=lambda one: one.address_type)
-    return list({pod.name: pod for one in reversed(slices) for pod in _pods_of(one)}.values())
+    return sorted((one for one in found.values() if isinstance(one, EndpointSlice)), key=lambda one: one.address_type)
 
 
-def _pods_of(one: EndpointSlice) -> Iterator[_Pod]:
-    port = next((port.port for port in one.ports or () if port.port), ADMIN_PORT)
+def pods_of(one: EndpointSlice, *, port: int) -> Iterator[Pod]:
+    """The ready pods of a slice; `port` is their admin port, if the slice does not name it."""
+    port = next((port.port for port in one.ports or () if port.name == _ADMIN and port.port), port)
     for endpoint in one.endpoints or ():
         address = next(filter(is_address, endpoint.addresses or ()), "")
         name = (endpoint.target_ref.name if endpoint.target_ref else None) or address
         if address and condition_of(endpoint) is Condition.READY:
-            yield _Pod(name, Endpoint(address, port))
+            yield Pod(name, Endpoint(address, port))
 
 
-async def _ask(client: ApiClient, namespace: str, pod: _Pod) -> bytes:
-    """The document of a pod. Raises NoAnswer or ApiError."""
+async def ask_pod(client: ApiClient, namespace: str, pod: Pod, target: str, *, program: str, largest: int) -> bytes:
+    """The answer of a pod to `GET target`; `program` is the command expected there. Raises NoAnswer or ApiError."""
     with trio.move_on_after(SECONDS):
         try:
-            return (await get(pod.endpoint, PATH, program="dnsproxy operate", largest=LARGEST)).body
+            return (await get(pod.endpoint, target, program=program, largest=largest)).body
         except NoAnswer as error:
             if error.status:
                 raise
-    path = f"/api/v1/namespaces/{namespace}/pods/{pod.name}:{pod.endpoint.port}/proxy{PATH}"
-    return await client.get(path, seconds=SECONDS, largest=LARGEST)
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod.name}:{pod.endpoint.port}/proxy{target}"
+    return await client.get(path, seconds=SECONDS, largest=largest)

@@ -62,4 +62,4 @@ async def _serve_admin(port: AdminPort, status: WatchStatus) -> None:
         reason = status.why_not_ready()
         return Readiness(not reason, reason or f"ready, {status.describe()}")
 
-    await port.serve(WatchCollector(status), readiness=readiness, page=lambda: format_page(status))
+    await port.serve(WatchCollector(status), prefix="dnsproxy", readiness=readiness, page=lambda: format_page(status))

@@ -107,4 +107,5 @@ async def _serve_admin(port: AdminPort, statuses: Sequence[ServiceStatus]) -> No
         why = why_not_ready(statuses)
         return Readiness(not why, why or "ready")
 
-    await port.serve(IpModeCollector(statuses), readiness=readiness, page=lambda: format_page(statuses))
+    page = partial(format_page, statuses)
+    await port.serve(IpModeCollector(statuses), prefix="dnsproxy", readiness=readiness, page=page)

@@ -111,5 +111,6 @@ def publish_external_dns(log_format: str | None, log_level: str, **values: Any) 
         allow_empty=values["allow_empty"],
         take_over=values["take_over"],
     )
-    configure_logging(format=log_format, level=log_level)
+    program = "dnsproxy publish-external-dns" if common.stays else None
+    configure_logging(format=log_format, level=log_level, program=program)
     run_program(run_publish_external_dns, settings)

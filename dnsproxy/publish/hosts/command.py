@@ -92,5 +92,6 @@ def publish_hosts(log_format: str | None, log_level: str, **values: Any) -> None
     # The root is the zone of all names, which a ConfigMap has without zones.
     common = make_common({**values, "zone": () if ROOT in zones else values["zone"]}, faults)
     settings = HostsSettings(common, values["to_configmap"] or values["to"], rules, force=values["force"])
-    configure_logging(format=log_format, level=log_level)
+    program = "dnsproxy publish-hosts" if common.stays else None
+    configure_logging(format=log_format, level=log_level, program=program)
     run_program(run_publish_hosts, settings)

@@ -7,13 +7,14 @@ The law: pure; a page is complete and usable without script, style or mouse. A v
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from markupsafe import Markup
 
 from sidecar.admin.page.markup import NOTHING, html, joined, shortened
+from sidecar.values.build import Build, own_build
 
 
 class Level(StrEnum):
@@ -48,6 +49,8 @@ class Frame:
     state: Fact
     raw: Sequence[tuple[str, str]] = (("metrics", "metrics"), ("readyz", "readiness"))
     """Resources for programs, linked in the footer."""
+    build: Build = field(default_factory=own_build)
+    """What runs, stated in the footer."""
 
 
 _DOCUMENT: Final = """<!doctype html>
@@ -74,6 +77,7 @@ _DOCUMENT: Final = """<!doctype html>
 </main>
 <footer>
 <p>{raw}</p>
+<p>Switchback {build}</p>
 <p id="said" role="status"></p>
 </footer>
 </body>
@@ -89,7 +93,14 @@ def document(frame: Frame, *, title: str, path: str, body: Markup) -> str:
     )
     raw = joined((html('<a href="{}">{}</a>', to, name) for to, name in frame.raw), " ")
     return html(
-        _DOCUMENT, title=title, program=frame.program, pages=pages, state=value(frame.state), body=body, raw=raw
+        _DOCUMENT,
+        title=title,
+        program=frame.program,
+        pages=pages,
+        state=value(frame.state),
+        body=body,
+        raw=raw,
+        build=frame.build,
     )
 
 

@@ -13,6 +13,7 @@ from sidecar.admin.asking import ask
 from sidecar.admin.page.history import History
 from sidecar.admin.port import make_registry, open_admin_port
 from sidecar.admin.server import Readiness
+from sidecar.values.build import own_build
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 
@@ -29,9 +30,14 @@ async def test_a_port_answers_while_it_is_served_and_is_closed_after() -> None:
         assert endpoint is not None
         assert str(port) == str(endpoint)
         async with trio.open_nursery() as nursery:
-            await nursery.start(functools.partial(port.serve, readiness=ready, page=str))
+            await nursery.start(functools.partial(port.serve, prefix="proxy", readiness=ready, page=str))
             assert await ask(endpoint, "/readyz", program="a test") == b"ready, all of it\n"
-            assert b"python_info" in await ask(endpoint, "/metrics", program="a test")
+            metrics = (await ask(endpoint, "/metrics", program="a test")).decode()
+            assert "python_info" in metrics
+            labels = own_build().labels()
+            (sample,) = [line for line in metrics.splitlines() if line.startswith("proxy_build_info{")]
+            assert all(f'{name}="{value}"' in sample for name, value in labels.items())
+            assert sample.endswith("} 1.0")
             nursery.cancel_scope.cancel()
     with pytest.raises(StartError, match="no server answers there"):
         await ask(endpoint, "/readyz", program="a test")
@@ -42,7 +48,7 @@ async def test_it_is_asked_by_the_hostname_and_the_names_of_the_flag() -> None:
         endpoint = port.endpoint
         assert endpoint is not None
         async with trio.open_nursery() as nursery:
-            await nursery.start(functools.partial(port.serve, readiness=ready, page=str))
+            await nursery.start(functools.partial(port.serve, prefix="proxy", readiness=ready, page=str))
             for name, status in ((socket.gethostname(), 200), ("admin.example.org", 200), ("other.example.org", 421)):
                 async with await trio.open_tcp_stream(endpoint.host, endpoint.port) as stream:
                     await stream.send_all(f"GET / HTTP/1.1\r\nHost: {name}:{endpoint.port}\r\n\r\n".encode())
@@ -54,7 +60,7 @@ async def test_without_an_endpoint_nothing_is_served() -> None:
     with open_admin_port(None) as port:
         assert (port.endpoint, str(port)) == (None, "off")
         async with trio.open_nursery() as nursery:
-            await nursery.start(functools.partial(port.serve, readiness=ready, page=str))
+            await nursery.start(functools.partial(port.serve, prefix="proxy", readiness=ready, page=str))
         assert not nursery.child_tasks
 
 
@@ -67,7 +73,9 @@ async def test_counters_are_read_from_the_start() -> None:
 
     with open_admin_port(LOCAL) as port:
         async with trio.open_nursery() as nursery:
-            serve = functools.partial(port.serve, readiness=ready, page=str, samples=(history, read_counters))
+            serve = functools.partial(
+                port.serve, prefix="proxy", readiness=ready, page=str, samples=(history, read_counters)
+            )
             await nursery.start(serve)
             await read.wait()
             nursery.cancel_scope.cancel()

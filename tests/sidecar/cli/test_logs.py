@@ -13,6 +13,7 @@ import pytest
 import structlog
 
 from sidecar.cli.logs import configure_logging
+from sidecar.values.build import own_build
 
 EVIL = "name\nERROR forged\x1b[2J\u202e\x7f"
 
@@ -34,6 +35,20 @@ def test_elsewhere_than_on_a_terminal_an_event_is_a_line_of_json() -> None:
     event = json.loads(line)
     assert event.pop("timestamp").endswith("Z")
     assert event == {"event": "started", "level": "info", "port": 53, "hosts": ["a"], "nothing": None}
+
+
+def test_the_first_line_of_a_program_that_stays_states_its_build() -> None:
+    stream = io.StringIO()
+    configure_logging(stream=stream, program="dnsproxy serve")
+    assert lines(stream) == []
+    log = structlog.get_logger()
+    log.debug("hidden")
+    log.info("limits", descriptors=1024)
+    log.info("serving", port=53)
+    first, second = map(json.loads, lines(stream))
+    assert (first["event"], first["descriptors"], first["program"]) == ("limits", 1024, "dnsproxy serve")
+    assert {name: first[name] for name in own_build().labels()} == own_build().labels()
+    assert set(second) == {"event", "port", "level", "timestamp"}
 
 
 @pytest.mark.parametrize("form", ["json", "console"])
@@ -123,6 +138,7 @@ def test_a_request_that_httpx_made_is_for_debugging() -> None:
 CHATTER = """
 import logging, structlog
 from sidecar.cli.logs import configure_logging
+from sidecar.values.build import own_build
 configure_logging(format="json", level="info")
 for _ in range(1000):
     structlog.get_logger().info("x" * 1000)

@@ -84,6 +84,7 @@ def test_stray_signals_end_nothing_from_the_start_on(name: str, tmp_path: Path) 
         process.terminate()
         assert process.wait(SECONDS) == 0
         assert b"Traceback" not in log.read_bytes()
+        assert b'"revision": "' in log.read_bytes().splitlines()[0]
     finally:
         end_process(process)
 

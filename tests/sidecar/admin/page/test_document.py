@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from sidecar.admin.page.charts import format_charts, format_number
 from sidecar.admin.page.document import (
@@ -21,6 +22,7 @@ from sidecar.admin.page.document import (
 )
 from sidecar.admin.page.history import Chart, History, level
 from sidecar.admin.page.markup import NOTHING, html
+from sidecar.values.build import Build, own_build
 
 EVIL = "<script>alert(1)</script>\"'&\u202e"
 FRAME = Frame("dnsproxy", (("./", "Overview"), ("names", "Names")), Fact("State", EVIL, Level.BAD, "state"))
@@ -55,6 +57,12 @@ def test_every_part_escapes_what_it_is_given() -> None:
     for part in parts:
         assert "<script>alert" not in part
         assert "\u202e" not in part
+
+
+def test_the_foot_states_the_build_that_runs() -> None:
+    page = document(replace(FRAME, build=Build("1.2.3", "0123456789abcdef", EVIL)), title="x", path="./", body=NOTHING)
+    assert "Switchback 1.2.3, revision 0123456789ab</p>" in page.partition("<footer>")[2]
+    assert str(own_build()) in document(FRAME, title="x", path="./", body=NOTHING).partition("<footer>")[2]
 
 
 def test_a_level_is_said_beside_the_words_and_what_is_live_has_its_name() -> None:
