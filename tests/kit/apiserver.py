@@ -250,7 +250,10 @@ def running_apiserver(
 
 @pytest.fixture(scope="session")
 def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """One API server for the whole session; each test uses its own namespace. Import it where it is used."""
+    """One API server for the whole session; each test uses its own namespace, and deletes its Ingresses.
+
+    Import it in the conftest.py of the folder: each module that imports it starts another one, to the session's end.
+    """
     with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
         yield server
 
