@@ -216,7 +216,7 @@ def encoded(path: Path) -> str:
 def write_keys(folder: Path) -> None:
     """The key that signs service account tokens, and a client certificate for a member of system:masters."""
     authority = trustme.CA()
-    client = authority.issue_cert(organization_name="system:masters", common_name="someone")
+    client = authority.issue_cert("someone.example.org", organization_name="system:masters", common_name="someone")
     authority.cert_pem.write_to_path(folder / "ca.crt")
     client.private_key_pem.write_to_path(folder / "client.key")
     client.cert_chain_pems[0].write_to_path(folder / "client.cer")
