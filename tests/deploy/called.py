@@ -178,8 +178,9 @@ delete namespaces switchback
 """
 
 
-def rows(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line]
+def rows(*texts: str) -> list[str]:
+    """The calls of these texts, each once."""
+    return list(dict.fromkeys(line for text in texts for line in text.splitlines() if line))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,6 @@ from typing import Final
 
 from tests.kit.accounts import wait_until_rights_are_read, write_kubeconfig
 from tests.kit.apiserver import ApiServer
-
-ALLOWED: Final = "allowed"
-FORBIDDEN: Final = "forbidden"
 
 _GROUPS: Final = {
     "ingresses": "/apis/networking.k8s.io/v1",
@@ -123,19 +120,27 @@ class Caller:
     server: ApiServer
     token: str
 
-    def verdict(self, call: Call) -> str:
-        """`allowed` or `forbidden`. An allowed call may still be invalid for other reasons, which do not count."""
+    def allowed(self, calls: Iterable[str]) -> list[str]:
+        """The calls among these, as `parse_call` reads them, that are allowed, in their order.
+
+        An allowed call may still be invalid for other reasons, which do not count.
+        """
+        with self.connection() as connection:
+            return [one for one in calls if self._is_allowed(connection, parse_call(one))]
+
+    def _is_allowed(self, connection: http.client.HTTPSConnection, call: Call) -> bool:
         kind = "application/merge-patch+json" if call.verb == "patch" else "application/json"
         headers = {"authorization": f"Bearer {self.token}", "content-type": kind}
-        with self.connection() as connection:
-            connection.request(call.method, call.path, call.content, headers)
-            response = connection.getresponse()
-            # An allowed watch does not end by itself.
-            said = response.read() if response.status >= http.client.BAD_REQUEST else b""
+        connection.request(call.method, call.path, call.content, headers)
+        response = connection.getresponse()
+        if call.verb == "watch" and response.status == http.client.OK:
+            # It does not end by itself; the next call connects again.
+            connection.close()
+            return True
+        said = response.read()
         assert response.status != http.client.UNAUTHORIZED, said
         # Pod Security and other admission plugins forbid too; only RBAC uses these words.
-        is_refused = response.status == http.client.FORBIDDEN and b"cannot " + call.verb.encode() in said
-        return FORBIDDEN if is_refused else ALLOWED
+        return not (response.status == http.client.FORBIDDEN and b"cannot " + call.verb.encode() in said)
 
     @contextmanager
     def connection(self) -> Iterator[http.client.HTTPSConnection]:

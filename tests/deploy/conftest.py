@@ -9,7 +9,11 @@ import pytest
 from tests.deploy.kubectl import KINDS, LABEL, kubectl
 from tests.deploy.manifests import BASE
 from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.networks import root
+from tests.kit.operate_stage.stage import operate_stage
 from tests.kit.programs import program
+
+__all__ = ["operate_stage", "root"]
 
 CONTROLLERS = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ingress-nginx"}}
 """The namespace of an ingress controller, as a cluster with the fault has it."""

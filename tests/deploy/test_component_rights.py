@@ -14,7 +14,7 @@ import yaml
 
 from dnsproxy.doctor.facts.file import parse_facts
 from tests.deploy.called import DNSPROXY, DOCTOR, GATEWAYS, NEVER_ALLOWED, NOT_DOCTOR, PUBLISHER, rows, serving
-from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
+from tests.deploy.calls import Caller, account
 from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import DEPLOY, compose, find, kustomizations
 from tests.deploy.putting import put, take_away
@@ -57,46 +57,36 @@ def publisher(with_gateways: ApiServer) -> Caller:
     return account(with_gateways, "switchback", "publisher")
 
 
-@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(GATEWAYS)])
-def test_with_the_component_dnsproxy_reads_gateways(gateway_reader: Caller, call: str) -> None:
-    assert gateway_reader.verdict(parse_call(call)) == ALLOWED
+def test_with_the_component_dnsproxy_reads_gateways(gateway_reader: Caller) -> None:
+    calls = rows(DNSPROXY, GATEWAYS)
+    assert gateway_reader.allowed(calls) == calls
 
 
-@pytest.mark.parametrize("call", rows(NEVER_ALLOWED))
-def test_with_the_component_dnsproxy_may_do_nothing_else(gateway_reader: Caller, call: str) -> None:
-    assert gateway_reader.verdict(parse_call(call)) == FORBIDDEN
+def test_with_the_component_dnsproxy_may_do_nothing_else(gateway_reader: Caller) -> None:
+    assert gateway_reader.allowed(rows(NEVER_ALLOWED)) == []
 
 
-@pytest.mark.parametrize("call", rows(PUBLISHER))
-def test_the_publisher_may_keep_its_records(publisher: Caller, call: str) -> None:
-    assert publisher.verdict(parse_call(call)) == ALLOWED
+def test_the_publisher_may_keep_its_records(publisher: Caller) -> None:
+    assert publisher.allowed(rows(PUBLISHER)) == rows(PUBLISHER)
 
 
-@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(NEVER_ALLOWED), *rows(GATEWAYS), "list dnsendpoints"])
-def test_the_publisher_may_do_nothing_else(publisher: Caller, call: str) -> None:
-    assert publisher.verdict(parse_call(call)) == FORBIDDEN
+def test_the_publisher_may_do_nothing_else(publisher: Caller) -> None:
+    assert publisher.allowed(rows(DNSPROXY, NEVER_ALLOWED, GATEWAYS, "list dnsendpoints")) == []
 
 
-@pytest.mark.parametrize("call", rows(DOCTOR))
-def test_the_doctor_may_look(doctor: Caller, call: str) -> None:
-    assert doctor.verdict(parse_call(call)) == ALLOWED
+def test_the_doctor_may_look(doctor: Caller) -> None:
+    assert doctor.allowed(rows(DOCTOR)) == rows(DOCTOR)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [one for one in (*rows(NEVER_ALLOWED), *rows(NOT_DOCTOR), *rows(PUBLISHER)) if not one.startswith(SEEN)],
-)
-def test_the_doctor_may_do_nothing_else(doctor: Caller, call: str) -> None:
-    assert doctor.verdict(parse_call(call)) == FORBIDDEN
+def test_the_doctor_may_do_nothing_else(doctor: Caller) -> None:
+    others = rows(NEVER_ALLOWED, NOT_DOCTOR, PUBLISHER)
+    assert doctor.allowed(one for one in others if not one.startswith(SEEN)) == []
 
 
-@pytest.mark.parametrize(
-    "call",
-    dict.fromkeys(rows("".join((DNSPROXY, NEVER_ALLOWED, GATEWAYS, PUBLISHER, DOCTOR, NOT_DOCTOR)))),
-)
-def test_an_administrator_may_do_all_of_it(with_gateways: ApiServer, call: str) -> None:
+def test_an_administrator_may_do_all_of_it(with_gateways: ApiServer) -> None:
     """Otherwise a call would be refused for another reason than its rights."""
-    assert Caller(with_gateways, with_gateways.token).verdict(parse_call(call)) == ALLOWED
+    calls = rows(DNSPROXY, NEVER_ALLOWED, GATEWAYS, PUBLISHER, DOCTOR, NOT_DOCTOR)
+    assert Caller(with_gateways, with_gateways.token).allowed(calls) == calls
 
 
 def test_the_program_itself_gets_along_with_gateways(with_gateways: ApiServer, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.request import urlopen
 
 import pytest
@@ -205,20 +205,13 @@ def test_every_alert_has_its_cases() -> None:
 
 
 @pytest.mark.peer("promtool")
-@pytest.mark.parametrize("fires", [True, False], ids=["fires", "is silent"])
-@pytest.mark.parametrize("name", CASES)
-def test_an_alert_fires_when_it_should_and_only_then(name: str, fires: bool, tmp_path: Path) -> None:
-    series = CASES[name][not fires]
-    for one in UP:
-        if not any(given.startswith(one.partition(" ")[0].rstrip("}")) for given in series):
-            series = [*series, one]
-    expected = [{"labels": "{}", "value": 1}] if fires else []
-    check_alerts(f'alertname="{name}",alertstate="firing"', series, expected, tmp_path)
+def test_an_alert_fires_when_it_should_and_only_then(tmp_path: Path) -> None:
+    check_alerts(tmp_path, *(case for name in CASES for case in (alert_case(name, fires=True), alert_case(name))))
 
 
 @pytest.mark.peer("promtool")
 def test_without_the_optional_components_no_alert_of_theirs_fires(tmp_path: Path) -> None:
-    check_alerts('alertstate=~"pending|firing"', UP, [], tmp_path)
+    check_alerts(tmp_path, AlertCase("all are up", 'alertstate=~"pending|firing"', UP))
 
 
 def test_alerts_ask_for_states_of_a_watch_that_there_are() -> None:
@@ -229,14 +222,37 @@ def test_alerts_ask_for_states_of_a_watch_that_there_are() -> None:
     assert states == {one.value for one in Standing} - {"in-place", "writing", "undone"}
 
 
-def check_alerts(labels: str, series: Sequence[str], expected: Sequence[Any], folder: Path) -> None:
-    """Have Prometheus count the alerts with these labels after these series."""
-    values = [{"series": row.partition(" ")[0], "values": row.partition(" ")[2]} for row in series]
-    asked = {"expr": f"count(ALERTS{{{labels}}})", "eval_time": "115m", "exp_samples": list(expected)}
+class AlertCase(NamedTuple):
+    """Series, and how many alerts with these labels there are after them."""
+
+    name: str
+    labels: str
+    series: Sequence[str]
+    fired: int = 0
+
+    def document(self) -> dict[str, Any]:
+        values = [{"series": row.partition(" ")[0], "values": row.partition(" ")[2]} for row in self.series]
+        expected = [{"labels": "{}", "value": self.fired}] if self.fired else []
+        asked = {"expr": f"count(ALERTS{{{self.labels}}})", "eval_time": "115m", "exp_samples": expected}
+        return {"name": self.name, "interval": "1m", "input_series": values, "promql_expr_test": [asked]}
+
+
+def alert_case(name: str, *, fires: bool = False) -> AlertCase:
+    """An alert after the series by which it fires, or by which it is silent."""
+    series = CASES[name][not fires]
+    for one in UP:
+        if not any(given.startswith(one.partition(" ")[0].rstrip("}")) for given in series):
+            series = [*series, one]
+    shown = f"{name} {'fires' if fires else 'is silent'}"
+    return AlertCase(shown, f'alertname="{name}",alertstate="firing"', series, int(fires))
+
+
+def check_alerts(folder: Path, *cases: AlertCase) -> None:
+    """Have Prometheus judge all cases at once; it names those that fail."""
     document = {
         "rule_files": [str(write_rules(folder))],
         "evaluation_interval": "1m",
-        "tests": [{"interval": "1m", "input_series": values, "promql_expr_test": [asked]}],
+        "tests": [one.document() for one in cases],
     }
     (folder / "test.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
     assert "SUCCESS" in promtool("test", "rules", str(folder / "test.yaml"))

@@ -11,7 +11,7 @@ import dns.query
 import pytest
 
 from tests.deploy.called import GATEWAYS, NEVER_ALLOWED, is_ready, rows
-from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
+from tests.deploy.calls import Caller, account
 from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import find, render, settings_of
 from tests.deploy.shown_files import PAGES, write_shown
@@ -50,25 +50,20 @@ def namespaced(bare: ApiServer, folder: Path) -> Iterator[ApiServer]:
 @pytest.fixture(scope="module")
 def dnsproxy(namespaced: ApiServer) -> Caller:
     caller = account(namespaced, "switchback", "dnsproxy")
-    for name in CHOSEN:
-        call = parse_call(f"list ingresses in {name}")
-        poll_until(lambda call=call: caller.verdict(call) == ALLOWED, str(call), seconds=_SECONDS)  # type: ignore[misc]
+    calls = [f"list ingresses in {name}" for name in CHOSEN]
+    poll_until(lambda: caller.allowed(calls) == calls, f"allowed: {calls}", seconds=_SECONDS)
     return caller
-
-
-def verdicts(caller: Caller, calls: list[str]) -> dict[str, str]:
-    return {call: caller.verdict(parse_call(call)) for call in calls}
 
 
 def test_dnsproxy_reads_the_chosen_namespaces(dnsproxy: Caller) -> None:
     calls = [f"{call} in {name}" for call in READ for name in CHOSEN]
-    assert verdicts(dnsproxy, calls) == dict.fromkeys(calls, ALLOWED)
+    assert dnsproxy.allowed(calls) == calls
 
 
 def test_dnsproxy_reads_nothing_of_other_namespaces_or_of_the_whole_cluster(dnsproxy: Caller) -> None:
     calls = [*READ, *(f"{call} in other" for call in READ), *CLUSTER_WIDE, *rows(NEVER_ALLOWED)]
     calls += [f"list {one} in shop" for one in ("secrets", "configmaps", "services", "pods", "endpointslices")]
-    assert verdicts(dnsproxy, calls) == dict.fromkeys(calls, FORBIDDEN)
+    assert dnsproxy.allowed(calls) == []
 
 
 def test_the_names_of_the_chosen_namespaces_are_answered(dnsproxy: Caller, folder: Path, tmp_path: Path) -> None:

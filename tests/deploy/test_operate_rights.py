@@ -22,7 +22,7 @@ import pytest
 from dnsproxy.admin.rewrites_document import PATH, Name, RewritesDocument, format_rewrites_document
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.dns.names import Reach
-from tests.deploy.calls import ALLOWED, Caller, account, parse_call
+from tests.deploy.calls import Caller, account
 from tests.deploy.manifests import DEPLOY, INSTALLATION, Manifest, find, render, settings_of
 from tests.deploy.putting import put, take_away
 from tests.kit.apiserver import ApiServer
@@ -202,10 +202,6 @@ class Installed:
         environment = {**os.environ, **self.settings, "NO_COLOR": "1"}
         return subprocess.run(self.command_line(*words), capture_output=True, text=True, check=False, env=environment)
 
-    def may(self, *calls: str) -> list[str]:
-        """The calls among these that operate may make."""
-        return [call for call in calls if self.operate.verdict(parse_call(call)) == ALLOWED]
-
     def config_maps(self) -> dict[str, Any]:
         """What a person sees of the ConfigMaps in kube-system."""
         found = self.server.request("GET", DNS_MAPS)["items"]
@@ -367,22 +363,22 @@ def test_where_nothing_serves_dns_it_names_the_remedy(installed: Installed) -> N
 
 
 def test_it_may_do_what_steering_takes(installed: Installed) -> None:
-    assert installed.may(*GRANTED) == GRANTED
+    assert installed.operate.allowed(GRANTED) == GRANTED
 
 
 def test_it_may_do_nothing_else(installed: Installed) -> None:
-    assert installed.may(*REFUSED) == []
+    assert installed.operate.allowed(REFUSED) == []
 
 
 @pytest.mark.parametrize("name", MAPS)
 def test_of_the_config_maps_of_the_dns_it_writes_those_that_keep_an_edit(installed: Installed, name: str) -> None:
     calls = {f"{verb} configmaps {name} in kube-system": verb for verb in WRITES if verb != "create"}
-    allowed = [calls[call] for call in installed.may(*calls)]
+    allowed = [calls[call] for call in installed.operate.allowed(calls)]
     assert allowed == [verb for verb in MAPS[name] if verb != "create"]
 
 
 def test_it_creates_no_config_map_of_another_name(installed: Installed) -> None:
-    assert installed.may("create configmaps in kube-system") == []
+    assert installed.operate.allowed(["create configmaps in kube-system"]) == []
     # By a patch, in which RBAC sees the name.
     made = {name: creates(installed, name) for name in ("coredns-custom", "kube-dns", "coredns", "anything")}
     assert made == {"coredns-custom": True, "kube-dns": True, "coredns": False, "anything": False}
@@ -391,16 +387,16 @@ def test_it_creates_no_config_map_of_another_name(installed: Installed) -> None:
 @printing
 def test_an_overlay_takes_the_rights_to_write_the_dns_away_and_no_other(installed: Installed) -> None:
     calls = [f"{verb} configmaps {name} in kube-system" for verb in WRITES for name in MAPS if verb != "create"]
-    assert installed.may(*calls) == []
+    assert installed.operate.allowed(calls) == []
     assert not any(creates(installed, name) for name in ("coredns-custom", "kube-dns"))
-    assert installed.may(*GRANTED) == GRANTED
-    assert installed.may(*REFUSED) == []
+    assert installed.operate.allowed(GRANTED) == GRANTED
+    assert installed.operate.allowed(REFUSED) == []
 
 
 def test_an_administrator_may_do_all_of_it(installed: Installed) -> None:
     """Otherwise a call would be refused for another reason than its rights."""
     administrator = Caller(installed.server, installed.server.token)
-    assert [call for call in (*GRANTED, *REFUSED) if administrator.verdict(parse_call(call)) != ALLOWED] == []
+    assert administrator.allowed([*GRANTED, *REFUSED]) == [*GRANTED, *REFUSED]
 
 
 def operating(installed: Installed, folder: Path, *arguments: str) -> Any:

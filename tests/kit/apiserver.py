@@ -216,7 +216,7 @@ def encoded(path: Path) -> str:
 def write_keys(folder: Path) -> None:
     """The key that signs service account tokens, and a client certificate for a member of system:masters."""
     authority = trustme.CA()
-    client = authority.issue_cert(organization_name="system:masters", common_name="someone")
+    client = authority.issue_cert("someone.example.org", organization_name="system:masters", common_name="someone")
     authority.cert_pem.write_to_path(folder / "ca.crt")
     client.private_key_pem.write_to_path(folder / "client.key")
     client.cert_chain_pems[0].write_to_path(folder / "client.cer")
@@ -250,7 +250,10 @@ def running_apiserver(
 
 @pytest.fixture(scope="session")
 def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """One API server for the whole session; each test uses its own namespace. Import it where it is used."""
+    """One API server for the whole session; each test uses its own namespace, and deletes its Ingresses.
+
+    Import it in the conftest.py of the folder: each module that imports it starts another one, to the session's end.
+    """
     with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
         yield server
 

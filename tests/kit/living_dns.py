@@ -103,10 +103,11 @@ class LivingCluster:
 
 @contextmanager
 def living_cluster(server: ApiServer, folder: Path) -> Iterator[LivingCluster]:
-    """A namespace for one test."""
+    """A namespace for one test, whose Ingresses are deleted afterwards: no controller does it with the namespace."""
     namespace = f"install-{next(numbers)}"
     server.create_namespace(namespace)
     yield LivingCluster(server, namespace, folder)
+    server.delete_all_ingresses(namespace=namespace)
     server.request("DELETE", f"/api/v1/namespaces/{namespace}")
 
 

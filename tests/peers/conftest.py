@@ -1,6 +1,7 @@
-"""One stage for the attacks of tenants in a file.
+"""What all files here share: one API server, and one stage each for the doctor and for operate.
 
-Not for several files: its thread asks for the owner's name throughout, and other tests count their descriptors.
+The stage for the attacks of tenants is a file's own: its thread asks for the owner's name throughout, and other tests
+count their descriptors.
 """
 
 from __future__ import annotations
@@ -9,7 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.kit.apiserver import apiserver
+from tests.kit.doctor_stage.stage import doctor_stage
+from tests.kit.networks import root
+from tests.kit.operate_stage.stage import operate_stage
 from tests.kit.tenants.rows import Stage, staged
+
+__all__ = ["apiserver", "doctor_stage", "operate_stage", "root"]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from sidecar.kubernetes.config import load_cluster
 from sidecar.kubernetes.http import ApiClient
 from tests.dnsproxy.corefile.shapes import installed
 from tests.kit.accounts import Rules, role
-from tests.kit.apiserver import ApiServer, apiserver
+from tests.kit.apiserver import ApiServer
 from tests.kit.coredns import running_coredns
 from tests.kit.living_dns import LivingCluster
 from tests.kit.manifest_cluster import NAMES, faults_of, manifests, pick
@@ -26,8 +26,6 @@ from tests.kit.manifest_cluster import discover as discover_offline
 from tests.kit.ports import free_port
 from tests.kit.serve_process import serving
 from tests.peers.test_corefile_coredns import localized
-
-__all__ = ["apiserver"]
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
 

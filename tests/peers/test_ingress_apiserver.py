@@ -27,9 +27,7 @@ from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.protocol import Decoder
 from sidecar.kubernetes.watch_policy import Pace
-from tests.kit.apiserver import ApiServer, apiserver, collection_path, in_thread, ingress, running_apiserver, send
-
-__all__ = ["apiserver"]
+from tests.kit.apiserver import ApiServer, collection_path, in_thread, ingress, running_apiserver, send
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
 

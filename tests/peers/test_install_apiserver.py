@@ -18,14 +18,12 @@ from typing import Any, Final
 import dns.exception
 import pytest
 
-from tests.kit.apiserver import ApiServer, apiserver
+from tests.kit.apiserver import ApiServer
 from tests.kit.coredns import CoreDns, answering, running_coredns
 from tests.kit.living_dns import Data, LivingCluster, following, living_cluster, localize
 from tests.kit.manifest_cluster import Manifest, manifests, pick
 from tests.kit.ports import free_port
 from tests.kit.serve_process import Serving, serving
-
-__all__ = ["apiserver"]
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns"), pytest.mark.timeout(400)]
 

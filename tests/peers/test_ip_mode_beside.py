@@ -68,15 +68,16 @@ HOSTILE: Final = {
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_text_that_is_no_class_is_refused_at_the_edge_and_would_still_be_quoted(
-    services: Services, release: Release, text: str
+    services: Services, release: Release
 ) -> None:
-    with pytest.raises(ValueError, match="is not a loadBalancerClass"):
-        parse_load_balancer_class(text)
-    policy, _ = make_policy(release.api_version, Selection((text,)))
-    path = f"{path_of(policy)}?dryRun=All&fieldManager=test&force=true"
-    services.server.request("PATCH", path, policy, content_type=APPLY)
+    for text in HOSTILE.values():
+        with pytest.raises(ValueError, match="is not a loadBalancerClass"):
+            parse_load_balancer_class(text)
+        policy, _ = make_policy(release.api_version, Selection((text,)))
+        path = f"{path_of(policy)}?dryRun=All&fieldManager=test&force=true"
+        # A refusal quotes the policy's expression.
+        services.server.request("PATCH", path, policy, content_type=APPLY)
 
 
 def test_hostile_texts_beside_a_class_select_nothing_else(services: Services, release: Release, tmp_path: Path) -> None:

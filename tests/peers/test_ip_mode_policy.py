@@ -90,7 +90,6 @@ WRITERS: Final[Mapping[str, Writer]] = {
     "apply": apply,
 }
 
-every_shape = pytest.mark.parametrize("shape", SHAPES)
 every_writer = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 
 
@@ -104,51 +103,46 @@ def as_without_policy(entries: Sequence[Entry]) -> list[Entry]:
 
 
 @every_writer
-@every_shape
-def test_each_address_is_proxy_however_the_status_is_written(services: Services, shape: str, write: Writer) -> None:
-    name, entries = services.create(annotations=SELECTED), SHAPES[shape]
-    before = services.get(name)
-    write(services, name, status_of(entries))
-    after = services.get(name)
-    assert entries_of(after) == with_mode(entries, "Proxy")
-    assert after["spec"] == before["spec"]
-    assert after["metadata"]["annotations"] == SELECTED
-    assert set(after["status"]) == {"loadBalancer"}
-
-
-@every_writer
-@every_shape
-def test_the_same_write_again_is_no_change(services: Services, shape: str, write: Writer) -> None:
-    name, entries = services.create(annotations=SELECTED), SHAPES[shape]
-    write(services, name, status_of(entries))
-    before = services.get(name)
-    for _ in range(3):
-        write(services, name, status_of(entries))
-    assert services.get(name) == before
-
-
-@pytest.mark.parametrize(
-    ("annotations", "spec"),
-    [
-        pytest.param({}, {}, id="nothing"),
-        pytest.param({"switchback.dev/ip-mode": "proxy"}, {}, id="another spelling"),
-        pytest.param({"switchback.dev/ip-mode": " Proxy"}, {}, id="a blank"),
-        pytest.param({"switchback.dev/ip-mode": "VIP"}, {}, id="VIP"),
-        pytest.param({"switchback.dev/ip-mode": ""}, {}, id="an empty value"),
-        pytest.param({"switchback.dev/ip-mode": "'Proxy'"}, {}, id="an expression"),
-        pytest.param({"switchback.dev/ip-Mode": "Proxy"}, {}, id="another key"),
-        pytest.param({}, {"loadBalancerClass": "example.org/lb"}, id="a class that is not named"),
-        pytest.param({}, {"loadBalancerClass": "Proxy"}, id="a class that is called Proxy"),
-    ],
-)
-@pytest.mark.parametrize("write", [put, json_patch], ids=["put", "JSON patch"])
-def test_the_status_of_another_service_stays_octet_for_octet(
-    services: Services, annotations: Mapping[str, str], spec: Mapping[str, Any], write: Writer
+def test_each_address_is_proxy_however_the_status_is_written_and_the_same_write_again_is_no_change(
+    services: Services, write: Writer
 ) -> None:
-    for entries in SHAPES.values():
-        name = services.create(annotations=annotations, **spec)
+    for shape, entries in SHAPES.items():
+        name = services.create(annotations=SELECTED)
+        before = services.get(name)
         write(services, name, status_of(entries))
-        assert entries_of(services.get(name)) == as_without_policy(entries)
+        after = services.get(name)
+        assert entries_of(after) == with_mode(entries, "Proxy"), shape
+        assert after["spec"] == before["spec"], shape
+        assert after["metadata"]["annotations"] == SELECTED, shape
+        assert set(after["status"]) == {"loadBalancer"}, shape
+        for _ in range(2):
+            write(services, name, status_of(entries))
+        assert services.get(name) == after, shape
+
+
+OTHERS: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
+    "nothing": ({}, {}),
+    "another spelling": ({"switchback.dev/ip-mode": "proxy"}, {}),
+    "a blank": ({"switchback.dev/ip-mode": " Proxy"}, {}),
+    "VIP": ({"switchback.dev/ip-mode": "VIP"}, {}),
+    "an empty value": ({"switchback.dev/ip-mode": ""}, {}),
+    "an expression": ({"switchback.dev/ip-mode": "'Proxy'"}, {}),
+    "another key": ({"switchback.dev/ip-Mode": "Proxy"}, {}),
+    "a class that is not named": ({}, {"loadBalancerClass": "example.org/lb"}),
+    "a class that is called Proxy": ({}, {"loadBalancerClass": "Proxy"}),
+}
+"""Annotations and spec of Services that are not selected."""
+FEW: Final = ("dual stack", "a hostname between addresses")
+"""The policy decides by a Service's annotations and class before it reads the status: for all but one Service these."""
+
+
+@pytest.mark.parametrize("write", [put, json_patch], ids=["put", "JSON patch"])
+def test_the_status_of_another_service_stays_octet_for_octet(services: Services, write: Writer) -> None:
+    for other, (given, spec) in OTHERS.items():
+        for shape in SHAPES if other == "nothing" else FEW:
+            name = services.create(annotations=given, **spec)
+            write(services, name, status_of(SHAPES[shape]))
+            assert entries_of(services.get(name)) == as_without_policy(SHAPES[shape]), (other, shape)
 
 
 def test_a_status_is_written_anew_by_an_empty_patch_and_a_dry_run_shows_it(services: Services) -> None:
@@ -208,30 +202,28 @@ def test_conditions_alone_are_written_as_they_are(services: Services, write: Wri
     assert services.get(name)["status"] == {"loadBalancer": {}, "conditions": [CONDITION]}
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        pytest.param({"type": "ClusterIP"}, id="ClusterIP"),
-        pytest.param({"type": "ClusterIP", "clusterIP": "None"}, id="headless"),
-        pytest.param({"type": "NodePort"}, id="NodePort"),
-        pytest.param({"type": "ExternalName", "externalName": "www.example.org"}, id="ExternalName"),
-    ],
+UNBALANCED: Final[Sequence[Mapping[str, str]]] = (
+    {"type": "ClusterIP"},
+    {"type": "ClusterIP", "clusterIP": "None"},
+    {"type": "NodePort"},
+    {"type": "ExternalName", "externalName": "www.example.org"},
 )
+
+
 @every_writer
-def test_a_service_without_a_load_balancer_is_treated_as_without_the_policy(
-    services: Services, spec: Mapping[str, Any], write: Writer
-) -> None:
-    answers = []
-    for given in ({}, SELECTED):
-        name = services.create(annotations=given, **spec)
-        write(services, name, {"conditions": [CONDITION]})
-        assert services.get(name)["status"] == {"loadBalancer": {}, "conditions": [CONDITION]}
-        with pytest.raises(AssertionError, match="422") as refusal:
-            write(services, name, status_of([{"ip": "192.0.2.80", "ipMode": "VIP"}]))
-        answers.append(str(refusal.value).replace(name, "NAME"))
-    without, selected = answers
-    assert "may only be used when `spec.type` is" in without
-    assert selected.replace('"Proxy"', '"VIP"') == without
+def test_a_service_without_a_load_balancer_is_treated_as_without_the_policy(services: Services, write: Writer) -> None:
+    for spec in UNBALANCED:
+        answers = []
+        for given in ({}, SELECTED):
+            name = services.create(annotations=given, **spec)
+            write(services, name, {"conditions": [CONDITION]})
+            assert services.get(name)["status"] == {"loadBalancer": {}, "conditions": [CONDITION]}, spec
+            with pytest.raises(AssertionError, match="422") as refusal:
+                write(services, name, status_of([{"ip": "192.0.2.80", "ipMode": "VIP"}]))
+            answers.append(str(refusal.value).replace(name, "NAME"))
+        without, selected = answers
+        assert "may only be used when `spec.type` is" in without, spec
+        assert selected.replace('"Proxy"', '"VIP"') == without, spec
 
 
 @pytest.mark.parametrize(

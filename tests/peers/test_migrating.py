@@ -16,7 +16,7 @@ from typing import Final
 import dns.exception
 import pytest
 
-from tests.kit.apiserver import ApiServer, apiserver
+from tests.kit.apiserver import ApiServer
 from tests.kit.coredns import CoreDns, answering, running_coredns
 from tests.kit.living_dns import LivingCluster, living_cluster
 from tests.kit.other_tools import (
@@ -31,8 +31,6 @@ from tests.kit.polling import poll_until
 from tests.kit.ports import free_port
 from tests.kit.serve_process import serving
 from tests.peers.test_install_apiserver import Scene, kubeadm
-
-__all__ = ["apiserver"]
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns", "kubectl"), pytest.mark.timeout(400)]
 

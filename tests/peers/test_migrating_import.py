@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.kit.apiserver import ApiServer, apiserver
+from tests.kit.apiserver import ApiServer
 from tests.kit.coredns import answering, running_coredns
 from tests.kit.living_dns import living_cluster
 from tests.kit.manifest_cluster import Manifest
@@ -32,7 +32,7 @@ from tests.peers.test_migrating import (
 from tests.peers.test_rewrites_apiserver import BY_UPSTREAM as TENANT_UPSTREAM
 from tests.peers.test_rewrites_apiserver import Tenant, tenant
 
-__all__ = ["apiserver", "cluster", "tenant"]
+__all__ = ["cluster", "tenant"]
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns"), pytest.mark.timeout(400)]
 

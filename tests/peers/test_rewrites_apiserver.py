@@ -15,7 +15,7 @@ import dns.exception
 import dns.rcode
 import pytest
 
-from tests.kit.apiserver import apiserver, ingress
+from tests.kit.apiserver import ingress
 from tests.kit.coredns import CoreDns, answering, running_coredns
 from tests.kit.living_dns import Data, LivingCluster, following, localize
 from tests.kit.manifest_cluster import Manifest, manifests, pick
@@ -27,7 +27,7 @@ from tests.kit.tenant_dns import CUSTOM, TENANT, with_kubeconfig
 from tests.kit.watching import Watching, watching
 from tests.peers.test_install_apiserver import bare, cluster
 
-__all__ = ["apiserver", "cluster"]
+__all__ = ["cluster"]
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns"), pytest.mark.timeout(400)]
 

@@ -9,12 +9,10 @@ from typing import Final
 
 import pytest
 
-from tests.kit.apiserver import ApiServer, apiserver
+from tests.kit.apiserver import ApiServer
 from tests.kit.polling import poll_until
 from tests.kit.rpz.resolver import Resolver
 from tests.kit.rpz.rigs import RESOLVERS, Kind, rig
-
-__all__ = ["apiserver"]
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "nsd"), pytest.mark.timeout(240)]
 

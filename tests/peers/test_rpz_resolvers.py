@@ -61,10 +61,10 @@ ADDRESSES: Final = {
 }
 
 
-@pytest.mark.parametrize(("name", "addresses"), ADDRESSES.values(), ids=ADDRESSES)
-def test_a_name_of_the_table_has_the_tables_addresses(world: Rig, name: str, addresses: list[str]) -> None:
-    assert world.resolver.addresses(name) == addresses
-    assert world.publisher.addresses(name) == addresses
+def test_a_name_of_the_table_has_the_tables_addresses(world: Rig) -> None:
+    for row, (name, addresses) in ADDRESSES.items():
+        assert world.resolver.addresses(name) == addresses, row
+        assert world.publisher.addresses(name) == addresses, row
 
 
 def test_a_name_with_an_aaaa_record_has_it(world: Rig) -> None:
@@ -81,12 +81,10 @@ NODATA: Final = {
 }
 
 
-@pytest.mark.parametrize(("name", "rdtype"), NODATA.values(), ids=NODATA)
-def test_other_types_of_a_name_of_the_table_are_nodata_though_the_upstream_has_them(
-    world: Rig, name: str, rdtype: str
-) -> None:
-    reply = world.resolver.ask(name, rdtype)
-    assert (dns.rcode.to_text(reply.rcode()), reply.answer) == ("NOERROR", [])
+def test_other_types_of_a_name_of_the_table_are_nodata_though_the_upstream_has_them(world: Rig) -> None:
+    for row, (name, rdtype) in NODATA.items():
+        reply = world.resolver.ask(name, rdtype)
+        assert (dns.rcode.to_text(reply.rcode()), reply.answer) == ("NOERROR", []), row
 
 
 UNTOUCHED: Final = {
@@ -105,11 +103,10 @@ UNTOUCHED: Final = {
 }
 
 
-@pytest.mark.parametrize(("name", "rdtype"), UNTOUCHED.values(), ids=UNTOUCHED)
-def test_every_other_name_is_as_the_upstream_has_it(world: Rig, name: str, rdtype: str) -> None:
-    found, expected = world.resolver.ask(name, rdtype), world.upstream.ask(name, rdtype)
-    assert found.rcode() == expected.rcode()
-    assert found.answer == expected.answer
+def test_every_other_name_is_as_the_upstream_has_it(world: Rig) -> None:
+    for row, (name, rdtype) in UNTOUCHED.items():
+        found, expected = world.resolver.ask(name, rdtype), world.upstream.ask(name, rdtype)
+        assert (found.rcode(), found.answer) == (expected.rcode(), expected.answer), row
 
 
 def test_an_alias_of_the_upstream_to_a_name_of_the_table(world: Rig) -> None:

@@ -19,14 +19,12 @@ import pytest
 from dnsproxy.corefile.plan import plan_install, plan_uninstall
 from sidecar.values.endpoints import Endpoint
 from tests.conftest import refuse
-from tests.kit.apiserver import ApiServer, apiserver
+from tests.kit.apiserver import ApiServer
 from tests.kit.coredns import CoreDns, running_coredns
 from tests.kit.nginx import Nginx, nginx_expecting_proxy
 from tests.kit.polling import poll_until
 from tests.kit.ports import free_port
 from tests.kit.programs import program
-
-__all__ = ["apiserver"]
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "coredns", "nginx", "curl", "dig")
 
@@ -145,8 +143,8 @@ def started(*command: str, said: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def scene(apiserver: ApiServer, tmp_path: Path) -> Iterator[Scene]:
-    apiserver.delete_all_ingresses()
     with ExitStack() as stack:
+        stack.callback(apiserver.delete_all_ingresses)
         public_text = PUBLIC_COREFILE.format(
             outside=OUTSIDE, outside_address=OUTSIDE_ADDRESS, app_address=PUBLIC_APP_ADDRESS
         )

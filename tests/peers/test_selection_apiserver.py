@@ -22,10 +22,8 @@ from dnsproxy.sources.settings import ClusterSettings, IngressOptions
 from sidecar.kubernetes.selector import parse_annotation_selector, parse_selector
 from sidecar.values.endpoints import Endpoint
 from tests.kit.accounts import create_account, role, write_kubeconfig
-from tests.kit.apiserver import ApiServer, apiserver, in_thread, ingress, send
+from tests.kit.apiserver import ApiServer, in_thread, ingress, send
 from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
-
-__all__ = ["apiserver"]
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
 

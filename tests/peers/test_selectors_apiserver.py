@@ -14,9 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from sidecar.kubernetes.selector import BadSelector, format_selector, parse_selector
-from tests.kit.apiserver import ApiServer, apiserver, send
-
-__all__ = ["apiserver"]
+from tests.kit.apiserver import ApiServer, send
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
 

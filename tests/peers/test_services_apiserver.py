@@ -23,10 +23,8 @@ from proxy.settings import Settings
 from sidecar.kubernetes.watch_policy import Pace
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
-from tests.kit.apiserver import ApiServer, apiserver, in_thread, running_apiserver
+from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
 from tests.kit.relaying import read_header, until
-
-__all__ = ["apiserver"]
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
 

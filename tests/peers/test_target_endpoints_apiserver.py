@@ -12,12 +12,10 @@ import pytest
 import trio
 
 from tests.kit.accounts import cluster_role, create_account, role, write_kubeconfig
-from tests.kit.apiserver import ApiServer, apiserver, in_thread
+from tests.kit.apiserver import ApiServer, in_thread
 from tests.kit.ready_services import delete_endpoint, put_endpoint
 from tests.kit.serve_inside import addresses_in, ask, get
 from tests.kit.serve_process import Serving, serving
-
-__all__ = ["apiserver"]
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.apiserver import apiserver, running_apiserver
+from tests.kit.apiserver import running_apiserver
 from tests.kit.coredns import answering, running_coredns
 from tests.kit.living_dns import LivingCluster, living_cluster
 from tests.kit.ports import free_port
@@ -31,7 +31,7 @@ from tests.peers.test_install_apiserver import (
     scene,
 )
 
-__all__ = ["apiserver", "cluster", "scene"]
+__all__ = ["cluster", "scene"]
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns"), pytest.mark.timeout(400)]
 

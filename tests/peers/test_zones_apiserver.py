@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.apiserver import apiserver
 from tests.kit.coredns import answering, running_coredns
 from tests.kit.living_dns import LivingCluster
 from tests.kit.ports import free_port
@@ -15,7 +14,7 @@ from tests.kit.serve_process import serving
 from tests.kit.watching import watching
 from tests.peers.test_install_apiserver import BY_DNSPROXY, BY_UPSTREAM, Scene, cluster, k3s
 
-__all__ = ["apiserver", "cluster"]
+__all__ = ["cluster"]
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns"), pytest.mark.timeout(400)]
 

@@ -180,8 +180,14 @@ def running_stage(folder: Path) -> Iterator[Stage]:
         yield Stage(folder, network, api)
 
 
-@pytest.fixture(scope="module")
-def stage(root: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:  # noqa: ARG001  # may skip
-    """One stage for the states of a module. Import it where it is used, with `root`."""
+@pytest.fixture(scope="session")
+def doctor_stage(root: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:  # noqa: ARG001  # may skip
+    """One stage for all modules of a worker. Import it in the conftest.py of their folder, with `root`."""
     with running_stage(tmp_path_factory.mktemp("stage")) as one:
         yield one
+
+
+@pytest.fixture(scope="module")
+def stage(doctor_stage: Stage) -> Stage:
+    """Import it where it is used."""
+    return doctor_stage

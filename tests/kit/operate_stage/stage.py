@@ -101,6 +101,8 @@ class Stage:
     api: ApiServer
     kubeconfigs: dict[str, Path] = field(default_factory=dict)
     """By program, where it is not an administrator's."""
+    environments: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """By program, beside what all of them have."""
     created: dict[str, None] = field(default_factory=dict)
     """The paths of the objects of a test."""
     _namespaces: set[str] = field(default_factory=lambda: {"default", "kube-system"})
@@ -343,7 +345,8 @@ class Running:
             return subprocess.run(asked, check=False).returncode == 0
 
         with self._stage.network.entered():
-            process = stack.enter_context(running(command, log, is_ready, NO_COLOR="1", PYTHONPATH=str(ROOT)))
+            environment = {"NO_COLOR": "1", "PYTHONPATH": str(ROOT), **self._stage.environments.get(name, {})}
+            process = stack.enter_context(running(command, log, is_ready, **environment))
         self._processes[name] = process
 
 
@@ -399,8 +402,14 @@ def _public_dns(folder: Path) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def stage(root: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:  # noqa: ARG001  # may skip
-    """One stage for the tests of a module. Import it where it is used, with `root`."""
+@pytest.fixture(scope="session")
+def operate_stage(root: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:  # noqa: ARG001  # may skip
+    """One stage for all modules of a worker. Import it in the conftest.py of their folder, with `root`."""
     with running_stage(tmp_path_factory.mktemp("stage")) as one:
         yield one
+
+
+@pytest.fixture(scope="module")
+def stage(operate_stage: Stage) -> Stage:
+    """Import it where it is used."""
+    return operate_stage
