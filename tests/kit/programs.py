@@ -115,5 +115,5 @@ def _is_allowed(executable: str, folder: Any, environment: Mapping[Any, Any] | N
     ours = (ROOT, Path(sys.prefix), Path(tempfile.gettempdir()))
     if file.name.startswith("python") or any(file.is_relative_to(one.resolve()) for one in ours):
         return True
-    named = (find_program(peer) for peer in peers)
+    named = (one for peer in peers for one in (find_program(peer), *built_versions(peer).values()))
     return any(file.is_relative_to(Path(one).resolve()) for one in named if one is not None)
