@@ -91,7 +91,7 @@ def addresses_in(reading: Reading) -> set[str]:
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(table_queries())
 def test_two_libraries_read_in_every_answer_what_the_zone_says(asked: Asked) -> None:
     outcome = decide(asked.message, TABLE, stream=asked.stream)

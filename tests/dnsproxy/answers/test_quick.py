@@ -87,7 +87,7 @@ KNOWING: Final = knowing()
 # --- the law ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(st.lists(table_queries(), min_size=1, max_size=5))
 def test_a_quick_answer_is_the_decision(asked: list[Asked]) -> None:
     fresh = QuickAnswers(TABLE)
@@ -95,7 +95,7 @@ def test_a_quick_answer_is_the_decision(asked: list[Asked]) -> None:
         assert ask(fresh, each.message) == ask(KNOWING, each.message)
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(near_queries())
 def test_a_quick_answer_to_nearly_a_query_is_the_decision(message: bytes) -> None:
     ask(KNOWING, message)

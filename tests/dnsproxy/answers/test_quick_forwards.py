@@ -91,7 +91,7 @@ MESSAGES: Final = st.builds(
 )
 
 
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(st.lists(MESSAGES, min_size=1, max_size=12))
 def test_a_quick_forward_is_the_decision_whatever_was_asked_before(messages: list[bytes]) -> None:
     quick = QuickAnswers(NEIGHBOURS)
