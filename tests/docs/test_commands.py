@@ -19,13 +19,14 @@ from docs.fences import Fence, Mode, find_fences
 from docs.generated import PROGRAMS, fill_in
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, wait_for
+from tests.kit.rows import failing
 
 PAGES = {page.stem: page for page in sorted((HERE / "pages").rglob("*.md"))}
 FENCES = {name: list(find_fences(page.read_text())) for name, page in PAGES.items()}
 RUNNING = (Mode.RUN, Mode.SERVE)
 LANGUAGES = {"sh", "text", "yaml", "ini", "powershell"}
 PARSED = [
-    pytest.param(line, id=f"{name}: {line}")
+    (name, line)
     for name, fences in FENCES.items()
     for fence in fences
     if fence.language == "sh"
@@ -44,17 +45,17 @@ def ours(line: str) -> list[str] | None:
     return None
 
 
-@pytest.mark.parametrize("line", PARSED)
-def test_the_flags_of_our_programs_are_those_that_there_are(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_flags_of_our_programs_are_those_that_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(row: tuple[str, str]) -> None:
+        words = ours(row[1])
+        if words is not None:
+            parse(PROGRAMS[words[0]], words)
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("facts.json", "names", "Corefile"):
         (tmp_path / name).touch()
-    words = ours(line)
-    if words is not None:
-        parse(PROGRAMS[words[0]], words)
+    assert failing(check, PARSED) == []
 
 
 def parse(command: click.Command, words: list[str]) -> None:
@@ -78,30 +79,34 @@ def test_a_flag_that_there_is_not_is_found(words: str) -> None:
         parse(PROGRAMS[words.partition(" ")[0]], words.split())
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_every_block_says_how_it_is_held_to_the_truth(name: str) -> None:
-    before: Fence | None = None
-    for fence in FENCES[name]:
-        assert fence.language in LANGUAGES
-        assert (fence.language == "sh") is (fence.mode in {*RUNNING, Mode.CLUSTER, Mode.PARSE})
-        if fence.mode is Mode.SEEN:
-            assert before is not None
-            assert before.mode in {Mode.RUN, Mode.CLUSTER}
-        if fence.language == "yaml":
-            assert all(yaml.safe_load_all(fence.body))
-        if fence.language == "powershell":
-            assert not any(program in fence.body for program in PROGRAMS)
-        before = fence
+def test_every_block_says_how_it_is_held_to_the_truth() -> None:
+    def check(name: str) -> None:
+        before: Fence | None = None
+        for fence in FENCES[name]:
+            assert fence.language in LANGUAGES
+            assert (fence.language == "sh") is (fence.mode in {*RUNNING, Mode.CLUSTER, Mode.PARSE})
+            if fence.mode is Mode.SEEN:
+                assert before is not None
+                assert before.mode in {Mode.RUN, Mode.CLUSTER}
+            if fence.language == "yaml":
+                assert all(yaml.safe_load_all(fence.body))
+            if fence.language == "powershell":
+                assert not any(program in fence.body for program in PROGRAMS)
+            before = fence
+
+    assert failing(check, PAGES) == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_generated_parts_have_no_shell_that_nobody_runs(name: str) -> None:
+def test_generated_parts_have_no_shell_that_nobody_runs() -> None:
     """They are of deploy/README.md, whose commands the tests of deploy/ know."""
-    generated = fill_in(PAGES[name].read_text())
-    known = {fence.body for fence in FENCES[name]}
-    for fence in find_fences(generated):
-        if fence.body not in known and fence.language == "sh":
-            assert all(ours(line) is None for line in fence.body.splitlines())
+
+    def check(name: str) -> None:
+        known = {fence.body for fence in FENCES[name]}
+        for fence in find_fences(fill_in(PAGES[name].read_text())):
+            if fence.body not in known and fence.language == "sh":
+                assert all(ours(line) is None for line in fence.body.splitlines())
+
+    assert failing(check, PAGES) == []
 
 
 @pytest.mark.peer("dig")

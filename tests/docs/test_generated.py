@@ -15,6 +15,7 @@ from dnsproxy.doctor.judge.findings import MEANINGS
 from dnsproxy.doctor.judge.provider import Provider
 from dnsproxy.doctor.judge.providers import PROVIDERS
 from docs.generated import PROGRAMS, ROOT, below, fill_in
+from tests.kit.rows import failing
 
 PAGES = {
     page.stem: fill_in(page.read_text(encoding="utf-8")) for page in sorted((ROOT / "docs" / "pages").glob("*.md"))
@@ -28,30 +29,34 @@ def commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Com
 
 
 COMMANDS = [
-    pytest.param(path, command, id=path)
+    (path, command)
     for program, whole in PROGRAMS.items()
     for path, command in commands(program, whole)
     if not isinstance(command, click.Group)
 ]
 
 
-@pytest.mark.parametrize(("path", "command"), COMMANDS)
-def test_every_flag_is_on_the_page_of_its_program_with_its_variable(path: str, command: click.Command) -> None:
+def test_every_flag_is_on_the_page_of_its_program_with_its_variable() -> None:
     """One page has the flags of a command, and each flag has a row there."""
-    pages = [page for page in PAGES.values() if f"\n### {path}\n" in page]
-    assert len(pages) == 1
-    rows = [
-        line for line in pages[0].partition(f"\n### {path}\n")[2].partition("\n#")[0].splitlines() if "| `-" in line
-    ]
-    options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
-    assert len(rows) == len(options)
-    assert command.params
-    for option in options:
-        found = [row for row in rows if f"`{option.opts[0]}" in row or f" {option.opts[0]}" in row]
-        assert found, option.opts
-        if option.name not in {"version", "help"} and option.allow_from_autoenv:
-            variable = f"`{option.envvar or f'{path.split(maxsplit=1)[0]}_{option.name}'.upper()}`"
-            assert any(variable in row for row in found), option.opts
+    assert COMMANDS
+
+    def check(row: tuple[str, click.Command]) -> None:
+        path, command = row
+        pages = [page for page in PAGES.values() if f"\n### {path}\n" in page]
+        assert len(pages) == 1
+        section = pages[0].partition(f"\n### {path}\n")[2].partition("\n#")[0]
+        rows = [line for line in section.splitlines() if "| `-" in line]
+        options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
+        assert len(rows) == len(options)
+        assert command.params
+        for option in options:
+            found = [row for row in rows if f"`{option.opts[0]}" in row or f" {option.opts[0]}" in row]
+            assert found, option.opts
+            if option.name not in {"version", "help"} and option.allow_from_autoenv:
+                variable = f"`{option.envvar or f'{path.split(maxsplit=1)[0]}_{option.name}'.upper()}`"
+                assert any(variable in row for row in found), option.opts
+
+    assert failing(check, COMMANDS) == []
 
 
 def test_a_row_has_flag_variable_default_and_words() -> None:
@@ -71,18 +76,18 @@ def test_every_provider_is_a_row() -> None:
             assert not switch.on or f'`{switch.key}: "{switch.on}"`' in page
 
 
-@pytest.mark.parametrize("provider", PROVIDERS, ids=[one.name for one in PROVIDERS])
-def test_a_row_says_whether_the_controller_writes_ip_mode(provider: Provider) -> None:
+def test_a_row_says_whether_the_controller_writes_ip_mode() -> None:
     """One of: by itself, by a setting, not at all, unverified; a remark would hide which."""
-    row = next(
-        line
-        for line in fill_in("<!-- generated: providers -->").splitlines()
-        if line.startswith(f"| {provider.name} |")
-    )
-    writes = bool(provider.ip_mode_auto or provider.ip_mode or "sets `ipMode: Proxy`" in provider.unverified)
-    assert writes is not provider.writes_no_ip_mode
-    assert ("it writes no `ipMode` itself" in row) is provider.writes_no_ip_mode
-    assert "ipMode: Proxy` by itself" not in provider.note
+    rows = fill_in("<!-- generated: providers -->").splitlines()
+
+    def check(provider: Provider) -> None:
+        row = next(line for line in rows if line.startswith(f"| {provider.name} |"))
+        writes = bool(provider.ip_mode_auto or provider.ip_mode or "sets `ipMode: Proxy`" in provider.unverified)
+        assert writes is not provider.writes_no_ip_mode
+        assert ("it writes no `ipMode` itself" in row) is provider.writes_no_ip_mode
+        assert "ipMode: Proxy` by itself" not in provider.note
+
+    assert failing(check, PROVIDERS) == []
 
 
 def test_every_provider_has_its_sources_in_the_guide() -> None:

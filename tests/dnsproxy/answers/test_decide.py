@@ -54,6 +54,7 @@ from tests.kit.messages import (
     tsig_record,
     wire_name,
 )
+from tests.kit.rows import failing
 from tests.kit.strategies import (
     LONG_NAME,
     SEEDS,
@@ -90,7 +91,7 @@ def addresses_in(reading: Reading) -> set[str]:
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(table_queries())
 def test_two_libraries_read_in_every_answer_what_the_zone_says(asked: Asked) -> None:
     outcome = decide(asked.message, TABLE, stream=asked.stream)
@@ -247,35 +248,39 @@ def test_no_option_is_echoed(options: bytes) -> None:
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", range(1, 256))
-def test_an_edns_version_above_0_is_badvers(version: int) -> None:
-    opt = opt_record(version=version, flags=0x8000, options=option(100))
-    rcode, reading = refusal(query("app.example.org", additional=(opt,)))
-    assert (rcode, reading.rcode) == (Rcode.BADVERS, 16)
-    assert not reading.has(0x0400)
-    assert reading.opt == Opt(0, 1232, do=True, other_flags=0, options=0)
-    assert (reading.answers, reading.authorities) == (frozenset(), ())
-    assert reading.question == ((wire_name("app.example.org"), A, 1),)
+def test_an_edns_version_above_0_is_badvers() -> None:
+    def check(version: int) -> None:
+        opt = opt_record(version=version, flags=0x8000, options=option(100))
+        rcode, reading = refusal(query("app.example.org", additional=(opt,)))
+        assert (rcode, reading.rcode) == (Rcode.BADVERS, 16)
+        assert not reading.has(0x0400)
+        assert reading.opt == Opt(0, 1232, do=True, other_flags=0, options=0)
+        assert (reading.answers, reading.authorities) == (frozenset(), ())
+        assert reading.question == ((wire_name("app.example.org"), A, 1),)
+
+    assert failing(check, range(1, 256)) == []
 
 
-@pytest.mark.parametrize("klass", [0, 2, 3, 4, 254, 255, 65535])
 @pytest.mark.parametrize("name", ["app.example.org", "version.bind", "other.example.com"])
-def test_no_class_but_in_is_served(name: str, klass: int) -> None:
-    rcode, reading = refusal(query(name, klass=klass))
-    assert (rcode, reading.rcode) == (Rcode.REFUSED, 5)
-    assert reading.question == ((wire_name(name), A, klass),)
-    assert not reading.has(0x0400)
+def test_no_class_but_in_is_served(name: str) -> None:
+    def check(klass: int) -> None:
+        rcode, reading = refusal(query(name, klass=klass))
+        assert (rcode, reading.rcode) == (Rcode.REFUSED, 5)
+        assert reading.question == ((wire_name(name), A, klass),)
+        assert not reading.has(0x0400)
+
+    assert failing(check, [0, 2, 3, 4, 254, 255, 65535]) == []
 
 
-@pytest.mark.parametrize("qtype", [AXFR, IXFR], ids=["AXFR", "IXFR"])
 @pytest.mark.parametrize("name", ["app.example.org", "other.example.com", ""], ids=["ours", "other", "root"])
-@pytest.mark.parametrize("edns", [False, True], ids=["plain", "OPT"])
-@pytest.mark.parametrize("stream", [False, True], ids=["UDP", "TCP"])
-def test_transfers_are_refused_and_never_forwarded(name: str, qtype: int, edns: bool, stream: bool) -> None:
-    message = query(name, qtype, additional=(opt_record(),) if edns else ())
-    rcode, reading = refusal(message, stream=stream)
-    assert (rcode, reading.rcode) == (Rcode.REFUSED, 5)
-    assert (reading.opt is not None) == edns
+def test_transfers_are_refused_and_never_forwarded(name: str) -> None:
+    def check(qtype: int, edns: bool, stream: bool) -> None:
+        message = query(name, qtype, additional=(opt_record(),) if edns else ())
+        rcode, reading = refusal(message, stream=stream)
+        assert (rcode, reading.rcode) == (Rcode.REFUSED, 5)
+        assert (reading.opt is not None) == edns
+
+    assert failing(check, [AXFR, IXFR], [False, True], [False, True]) == []
 
 
 def test_an_incremental_transfer_with_its_soa_is_refused_with_an_opt() -> None:
@@ -389,20 +394,24 @@ def test_a_server_failure_echoes_the_question_it_finds(message: bytes, questions
         pytest.param("", True, id="root"),
     ],
 )
-@pytest.mark.parametrize("qtype", [A, AAAA, NS, ANY, 0, 1000, 65280, 65535])
-def test_a_name_that_is_not_ours_is_forwarded_unchanged(name: str, shields: bool, qtype: int) -> None:
-    message = query(name, qtype)
-    outcome = decide(message, TABLE, stream=False)
-    assert outcome == Forward(scanned(message), shields)
-    assert isinstance(outcome, Forward)
-    assert outcome.query.message is message
+def test_a_name_that_is_not_ours_is_forwarded_unchanged(name: str, shields: bool) -> None:
+    def check(qtype: int) -> None:
+        message = query(name, qtype)
+        outcome = decide(message, TABLE, stream=False)
+        assert outcome == Forward(scanned(message), shields)
+        assert isinstance(outcome, Forward)
+        assert outcome.query.message is message
+
+    assert failing(check, [A, AAAA, NS, ANY, 0, 1000, 65280, 65535]) == []
 
 
-@pytest.mark.parametrize("qtype", [0, NS, 5, SOA, MX, TXT, 33, 41, 43, 250, 257, 1000, 65280, 65535])
 @pytest.mark.parametrize("name", ["app.example.org", "x.one.example.org"], ids=["exact", "wildcard"])
-def test_another_type_of_our_name_is_forwarded_and_shielded(name: str, qtype: int) -> None:
-    message = query(name, qtype)
-    assert decide(message, TABLE, stream=False) == Forward(scanned(message), shields=True)
+def test_another_type_of_our_name_is_forwarded_and_shielded(name: str) -> None:
+    def check(qtype: int) -> None:
+        message = query(name, qtype)
+        assert decide(message, TABLE, stream=False) == Forward(scanned(message), shields=True)
+
+    assert failing(check, [0, NS, 5, SOA, MX, TXT, 33, 41, 43, 250, 257, 1000, 65280, 65535]) == []
 
 
 @pytest.mark.parametrize(
@@ -438,11 +447,11 @@ def test_equal_text_of_other_octets_is_another_name() -> None:
     assert decide(message, table, stream=False) == Forward(scanned(message), shields=False)
 
 
-@pytest.mark.parametrize("octet", range(256))
-def test_octets_fold_in_ascii_only(octet: int) -> None:
+def test_octets_fold_in_ascii_only() -> None:
     table = table_of("k.example.org 192.0.2.1")
-    outcome = decide(query(bytes([1, octet]) + wire_name("example.org")), table, stream=False)
-    assert isinstance(outcome, Answer) == (octet in b"kK")
+    queries = [query(bytes([1, octet]) + wire_name("example.org")) for octet in range(256)]
+    answered = [octet for octet, one in enumerate(queries) if isinstance(decide(one, table, stream=False), Answer)]
+    assert bytes(answered) == b"Kk"
 
 
 # --- any octets ------------------------------------------------------------------------------------------------------

@@ -55,11 +55,11 @@ def is_answered(table: HostTable, name: str, rtype: int = Type.A) -> bool:
         pytest.param("x.example.org", False, id="the wildcard above"),
     ],
 )
-@pytest.mark.parametrize("rtype", [Type.A, Type.AAAA, Type.HTTPS, Type.ANY])
-def test_its_names_are_forwarded_and_no_others(name: str, forwarded: bool, rtype: Type) -> None:
-    assert is_answered(written(), name, rtype)
-    assert is_answered(written(RELAY), name, rtype) is not forwarded
-    assert is_answered(written("gone/gone"), name, rtype)
+def test_its_names_are_forwarded_and_no_others(name: str, forwarded: bool) -> None:
+    for rtype in (Type.A, Type.AAAA, Type.HTTPS, Type.ANY):
+        assert is_answered(written(), name, rtype)
+        assert is_answered(written(RELAY), name, rtype) is not forwarded
+        assert is_answered(written("gone/gone"), name, rtype)
 
 
 @pytest.mark.parametrize("rtype", [Type.A, MX])

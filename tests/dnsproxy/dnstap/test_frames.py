@@ -72,9 +72,8 @@ def test_any_body_is_a_control_frame_or_a_fault(octets: bytes) -> None:
         return
 
 
-@pytest.mark.parametrize("size", range(len(READY)))
-def test_half_a_frame_is_waited_for(size: int) -> None:
-    assert read(READY[:size]) is None
+def test_half_a_frame_is_waited_for() -> None:
+    assert [size for size in range(len(READY)) if read(READY[:size]) is not None] == []
 
 
 @pytest.mark.parametrize(

@@ -223,16 +223,13 @@ async def test_a_signature_counts_once_over_tcp_and_is_forgotten_with_its_time(m
         ("::1", False),
     ],
 )
-@pytest.mark.parametrize("message", [AXFR, signed()], ids=["unsigned", "signed"])
-async def test_a_client_outside_of_all_networks_is_refused_whatever_it_signs(
-    client: str, taken: bool, message: bytes
-) -> None:
+async def test_a_client_outside_of_all_networks_is_refused_whatever_it_signs(client: str, taken: bool) -> None:
     networks = tuple(map(ip_network, ("192.0.2.0/24", "2001:db8::/48", "fe80::/64")))
-    keys = () if message == AXFR else KEYS
-    found = make_check(RpzSettings(ZONE, keys, networks)).check(scanned(message), client=client, stream=True)
-    assert isinstance(found, Sealer) is taken
-    if isinstance(found, bytes):
-        assert error_of(found) == (dns.rcode.REFUSED, None)
+    for message, keys in ((AXFR, ()), (signed(), KEYS)):
+        found = make_check(RpzSettings(ZONE, keys, networks)).check(scanned(message), client=client, stream=True)
+        assert isinstance(found, Sealer) is taken
+        if isinstance(found, bytes):
+            assert error_of(found) == (dns.rcode.REFUSED, None)
 
 
 async def test_only_this_host_may_ask_by_default() -> None:

@@ -126,14 +126,14 @@ GOOD: dict[str, tuple[dict[str, Any], Callable[[Pair], Answer]]] = {
 }
 
 
-@READERS
 @pytest.mark.parametrize(("changes", "expected"), GOOD.values(), ids=GOOD.keys())
 def test_both_readers_agree(
-    tmp_path: Path, pair: Pair, read: Read, changes: dict[str, Any], expected: Callable[[Pair], Answer]
+    tmp_path: Path, pair: Pair, changes: dict[str, Any], expected: Callable[[Pair], Answer]
 ) -> None:
     write_files(tmp_path, pair)
     path = write(tmp_path / "config", document(**changes))
-    assert read(path, "home") == expected(pair)
+    assert read_plain(path, "home") == expected(pair)
+    assert read_by_package(path, "home") == expected(pair)
 
 
 @READERS

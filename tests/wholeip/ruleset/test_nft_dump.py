@@ -126,11 +126,10 @@ def test_anything_else_in_our_table_differs(more: bytes) -> None:
     assert read([*ours(), more], T) != static_part()
 
 
-@pytest.mark.parametrize("missing", range(len(list(ours()))))
-def test_anything_that_is_missing_differs_but_for_the_table_itself(missing: int) -> None:
+def test_anything_that_is_missing_differs_but_for_the_table_itself() -> None:
     messages = list(ours())
-    del messages[missing]
-    assert (read(messages, T) == static_part()) is (missing == 0)
+    without = [messages[:missing] + messages[missing + 1 :] for missing in range(len(messages))]
+    assert [missing for missing, rest in enumerate(without) if read(rest, T) == static_part()] == [0]
 
 
 def test_the_chains_of_other_tables_are_read_in_steps() -> None:

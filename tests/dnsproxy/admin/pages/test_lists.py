@@ -22,6 +22,7 @@ from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from sidecar.admin.page.shared import Shared
+from tests.kit.rows import failing
 
 KINDS = {which.path: which for which in LISTS}
 EVIL = "<script>alert(1)</script>\u202e"
@@ -113,11 +114,14 @@ def test_an_empty_list_has_a_text(path: str, query: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("path", KINDS)
-@pytest.mark.parametrize("key", ["\0", "a\0b", "x y", "\ud800", "host NOREACH", "A" * LONGEST_PLACE])
-def test_any_place_is_only_compared(path: str, key: str) -> None:
+def test_any_place_is_only_compared(path: str) -> None:
     registry = registry_of([claim("a.localhost")], [Rejection(Origin("Ingress", "x"), "bad")])
-    for name in ("after", "before"):
+
+    def check(name: str, key: str) -> None:
         assert "Find" in page_of(registry, path, {name: key})
+
+    keys = ["\0", "a\0b", "x y", "\ud800", "host NOREACH", "A" * LONGEST_PLACE]
+    assert failing(check, ["after", "before"], keys) == []
 
 
 @pytest.mark.parametrize(

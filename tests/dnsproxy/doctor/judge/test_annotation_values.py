@@ -106,18 +106,19 @@ IN_OTHER_TABLES: Final = ("aws-load-balancer-", "is-ppv2-enabled", "azure-pls-",
 """Annotations that count only with others: test_header_annotations.py."""
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "expected"),
-    [
-        pytest.param(key, value, expected, id=f"{key}-{expected.name}-{number}")
-        for key, values in VALUES.items()
-        for expected, texts in values.items()
-        for number, value in enumerate(texts)
-    ],
-)
-def test_a_value_is_read_as_its_controller_reads_it(key: str, value: str, expected: Sends) -> None:
-    one = service({key: value})
-    assert sends(provider_of(one), one) is expected
+@pytest.mark.parametrize("key", VALUES)
+def test_a_value_is_read_as_its_controller_reads_it(key: str) -> None:
+    def read(text: str) -> Sends:
+        one = service({key: text})
+        return sends(provider_of(one), one)
+
+    wrong = [
+        f"{text:.60}: {read(text).name} instead of {expected.name}"
+        for expected, texts in VALUES[key].items()
+        for text in texts
+        if read(text) is not expected
+    ]
+    assert wrong == []
 
 
 def test_every_annotation_of_a_row_has_its_exact_values_here() -> None:
