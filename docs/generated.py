@@ -40,6 +40,7 @@ _WIDTH: Final = 100
 _PART: Final = re.compile(r"^<!-- generated: (?P<name>[a-z-]+)(?: (?P<argument>.*))? -->$", re.MULTILINE)
 _LITERAL: Final = re.compile(r"(?P<comment>(?:^ +#.*\n)*)^ +- (?P<value>[A-Z_]+=.*)$", re.MULTILINE)
 """A line of `literals`, with the comment above it."""
+_CODE_OR_BAR: Final = re.compile(r"(?P<code>`[^`]*`)|\|")
 _LINK: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<path>(?!https?:|#)[^)]*)\)")
 PROGRAMS: Final[Mapping[str, click.Command]] = {"dnsproxy": dnsproxy, "proxy": proxy, "wholeip": wholeip}
 
@@ -52,7 +53,14 @@ def fill_in(page: str) -> str:
 def _flags(path: str) -> str:
     """Every flag of a command and of its subcommands. Raises KeyError for an unknown command."""
     command, context = find_command(path)
-    return "\n".join([f"### {path}", "", *_format_command(path, command, context)])
+    return "\n".join(
+        [f"### {path}", "", *_format_command(path, command, context), *_format_below(path, command, context)]
+    )
+
+
+def _own_flags(path: str) -> str:
+    """The flags of a command without its subcommands, which are on other pages."""
+    return "\n".join([f"### {path}", "", *_format_command(path, *find_command(path))])
 
 
 def find_command(path: str) -> tuple[click.Command, click.Context]:
@@ -70,14 +78,19 @@ def _format_command(path: str, command: click.Command, context: click.Context) -
     yield from (_text(command.help or ""), "")
     options = [param for param in command.params if isinstance(param, click.Option)]
     if options:
-        yield from ("| flag | variable | default | |", "| --- | --- | --- | --- |")
-        yield from (_format_option(option, context) for option in options)
+        yield from ("| flag | variable | default | meaning |", "| --- | --- | --- | --- |")
+        yield from (_format_option(path, option, context) for option in options)
         yield ""
     if command.epilog:
         yield from ("```text", _text(command.epilog), "```", "")
+
+
+def _format_below(path: str, command: click.Command, context: click.Context) -> Iterator[str]:
     for name, one in below(command, context).items():
         yield from (f"### {path} {name}", "")
-        yield from _format_command(f"{path} {name}", one, _context(name, one, parent=context))
+        one_context = _context(name, one, parent=context)
+        yield from _format_command(f"{path} {name}", one, one_context)
+        yield from _format_below(f"{path} {name}", one, one_context)
 
 
 def below(command: click.Command, context: click.Context) -> Mapping[str, click.Command]:
@@ -95,18 +108,20 @@ def _context(name: str, command: click.Command, *, parent: click.Context | None 
     return command.make_context(name, [], parent=parent, resilient_parsing=True)
 
 
-def _format_option(option: click.Option, context: click.Context) -> str:
+def _format_option(path: str, option: click.Option, context: click.Context) -> str:
     record, extra = option.get_help_record(context), option.get_help_extra(context)
     flags = record[0] if record else " ".join(option.opts)
     default = "required" if "required" in extra else str(extra.get("default", ""))
     # Click appends these facts to the help in brackets; here they have their own columns.
     code = [f"`{part}`" if part else "" for part in (flags, " ".join(extra.get("envvars", ())), default)]
+    code[0] += f"{{#{path.replace(' ', '-')}{option.opts[0]}}}"
     bounds = f" ({extra['range']})" if "range" in extra else ""
     return "| " + " | ".join(_cell(one) for one in (*code, f"{option.help or ''}{bounds}")) + " |"
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.replace("|", r"\|").split())
+    # The site's builder takes a bar in code for the bar itself, and would show the escape.
+    return " ".join(_CODE_OR_BAR.sub(lambda found: found["code"] or r"\|", text).split())
 
 
 def _text(text: str) -> str:
@@ -226,7 +241,7 @@ def _chart_values(_: str) -> str:
     """The values of the chart down to the second level, with the words of its schema."""
     schema = json.loads((ROOT / "deploy" / "chart" / "values.schema.json").read_text(encoding="utf-8"))
     rows = [f"| `{path}` | {_cell(text)} |" for path, text in _described(schema["properties"])]
-    return "\n".join(["| value | |", "| --- | --- |", *rows])
+    return "\n".join(["| value | meaning |", "| --- | --- |", *rows])
 
 
 def _described(properties: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
@@ -242,6 +257,7 @@ def _speed(which: str) -> str:
 
 _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "flags": _flags,
+    "own-flags": _own_flags,
     "providers": _providers,
     "provider-sources": _provider_sources,
     "deploy": _deploy,

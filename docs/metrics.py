@@ -102,11 +102,11 @@ def format_metrics() -> str:
 
 
 def _format_program(name: str, metrics: Sequence[Metric]) -> Iterator[str]:
-    yield from (f"Metrics of {name}:", "", "| metric | kind | |", "| --- | --- | --- |")
+    yield from (f"Metrics of {name}:", "", "| metric | kind | meaning |", "| --- | --- | --- |")
     for metric in metrics:
         suffix = "_total" if metric.type == "counter" else ""
         # prometheus_client keeps the label names even while there are no samples.
         labels: Sequence[str] = getattr(metric, "_labelnames", ())
         shown = f"{metric.name}{suffix}{{{','.join(labels)}}}" if labels else f"{metric.name}{suffix}"
-        yield f"| `{shown}` | {metric.type} | {metric.documentation} |"
+        yield f"| `{shown}`{{#{metric.name}}} | {metric.type} | {metric.documentation} |"
     yield ""

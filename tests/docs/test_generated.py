@@ -123,7 +123,8 @@ def test_every_metric_that_an_alert_asks_for_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["nothing", "deploy Nothing", "deploy", "flags", "flags nothing", "flags dnsproxy nothing"]
+    "part",
+    ["nothing", "deploy Nothing", "deploy", "flags", "flags nothing", "flags dnsproxy nothing", "own-flags nothing"],
 )
 def test_a_part_that_is_none_is_told(part: str) -> None:
     with pytest.raises(KeyError):
