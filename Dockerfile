@@ -51,8 +51,8 @@ RUN sed -i "s|[$]Format:%H[$]|$REVISION|" sidecar/values/build.py \
  && /opt/uv/bin/uv build --quiet --wheel --offline --out-dir /tmp/wheel \
  && /opt/uv/bin/uv pip install --python /app --offline --no-deps /tmp/wheel/*.whl \
  && cd /app/lib/python3*/site-packages \
- && rm -f /app/.lock /app/bin/kubectl* switchback-*.dist-info/uv_cache.json switchback-*.dist-info/direct_url.json \
- && sed -i -E '/\/(uv_cache|direct_url)\.json,|\/bin\/kubectl/d' switchback-*.dist-info/RECORD \
+ && rm -f /app/.lock /app/bin/kubectl* switchback_dns-*.dist-info/uv_cache.json switchback_dns-*.dist-info/direct_url.json \
+ && sed -i -E '/\/(uv_cache|direct_url)\.json,|\/bin\/kubectl/d' switchback_dns-*.dist-info/RECORD \
  && /app/bin/python -m compileall -q --invalidation-mode unchecked-hash /app/lib
 
 # The byte code of the standard library. The official images have none and the root is read-only, so each start would compile

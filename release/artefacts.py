@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from sidecar.values.build import DISTRIBUTION
+
 ARCHITECTURES: Final = ("amd64", "arm64")
 REPOSITORIES: Final = ("switchback", "switchback-nftables")
 """The two images; release/images.py builds them."""
@@ -51,12 +53,17 @@ class Artefact:
 
 def wheel_name(version: str) -> str:
     """The wheel."""
-    return f"switchback-{version}-py3-none-any.whl"
+    return f"{_file_stem(version)}-py3-none-any.whl"
 
 
 def sdist_name(version: str) -> str:
     """The source archive."""
-    return f"switchback-{version}.tar.gz"
+    return f"{_file_stem(version)}.tar.gz"
+
+
+def _file_stem(version: str) -> str:
+    """As the specification of wheels escapes a name."""
+    return f"{DISTRIBUTION.replace('-', '_')}-{version}"
 
 
 def manifest_name(version: str) -> str:

@@ -44,8 +44,8 @@ from release.sbom.bom import Package, format_bom
 from release.sbom.lock import BadLock, needed_by
 from release.wheel import build_wheel
 from release.zipapp import build_zipapp
+from sidecar.values.build import DISTRIBUTION
 
-_PROJECT: Final = "switchback"
 _LICENCE: Final = "Apache-2.0"
 
 
@@ -108,12 +108,12 @@ def _plugin(plan: Plan, out: Path, *, licence: bytes) -> Sequence[Path]:
 
 def _wheel_sbom(plan: Plan, wheel: Path, lock: str) -> str:
     try:
-        locked = needed_by(_PROJECT, lock)
+        locked = needed_by(DISTRIBUTION, lock)
     except BadLock as error:
         raise failed(str(error)) from error
-    own = next(one for one in locked if one.name == _PROJECT)
+    own = next(one for one in locked if one.name == DISTRIBUTION)
     return format_bom(
-        Package("pypi", _PROJECT, plan.version, needs=own.needs, licence=_LICENCE),
+        Package("pypi", DISTRIBUTION, plan.version, needs=own.needs, licence=_LICENCE),
         digest=_digest(wheel),
         packages=[Package("pypi", one.name, one.version, needs=one.needs) for one in locked if one is not own],
         time=plan.time,

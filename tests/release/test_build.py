@@ -134,7 +134,7 @@ def test_the_bill_of_the_wheel_has_its_digest_and_the_locked_versions(dist: Path
     text = (dist / f"switchback-{VERSION}-wheel.cdx.json").read_text()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     document = json.loads(text)
-    wheel = dist / f"switchback-{VERSION}-py3-none-any.whl"
+    wheel = dist / f"switchback_dns-{VERSION}-py3-none-any.whl"
     assert document["metadata"]["component"]["hashes"] == [
         {"alg": "SHA-256", "content": hashlib.sha256(wheel.read_bytes()).hexdigest()}
     ]

@@ -85,7 +85,7 @@ def test_the_python_that_runs_the_tests_is_among_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [f"switchback-{VERSION}-py3-none-any.whl", f"switchback-{VERSION}.tar.gz"], ids=["wheel", "sdist"]
+    "name", [f"switchback_dns-{VERSION}-py3-none-any.whl", f"switchback_dns-{VERSION}.tar.gz"], ids=["wheel", "sdist"]
 )
 def test_what_is_installed_into_an_empty_environment_plays_the_demo(dist: Path, tmp_path: Path, name: str) -> None:
     environment = tmp_path / "environment"
