@@ -17,6 +17,7 @@ REPOSITORIES: Final = ("switchback", "switchback-nftables")
 """The two images; release/images.py builds them."""
 ZIPAPP: Final = "switchback.pyz"
 NOTES: Final = "RELEASE_NOTES.md"
+README: Final = "README.md"
 CHECKSUMS: Final = "SHA256SUMS"
 PLUGIN: Final = "krew-switchback.yaml"
 """The manifest for krew-like indexes, in which it is plugins/switchback.yaml."""
@@ -117,5 +118,6 @@ def artefacts(version: str, kinds: Iterable[Kind] = ALL_KINDS) -> tuple[Artefact
         Artefact(manifest_name(version), Kind.MANIFEST, "all objects, for kubectl apply -f"),
         Artefact(chart_name(version), Kind.CHART, "the Helm chart"),
         Artefact(NOTES, Kind.NOTES, "the release notes"),
+        Artefact(README, Kind.NOTES, "the README, whose Install is from where this is pushed to"),
     ]
     return tuple(one for one in found if one.kind in wanted)

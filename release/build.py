@@ -17,6 +17,7 @@ from release.artefacts import (
     CHECKSUMS,
     NOTES,
     PLUGIN,
+    README,
     REPOSITORIES,
     ZIPAPP,
     Kind,
@@ -34,7 +35,7 @@ from release.checksums import format_checksums
 from release.commands import failed
 from release.images import build_images
 from release.manifest import build_manifest
-from release.notes import format_notes
+from release.notes import format_notes, format_readme
 from release.oci import Damaged
 from release.plan import Plan
 from release.plugin import format_plugin, pack_plugin
@@ -189,7 +190,15 @@ def _texts(run: Building, source: Path, work: Path) -> None:
     if Kind.NOTES in plan.kinds:
         run.progress("notes")
         (out / NOTES).write_text(format_notes(plan, changelog=run.changelog, digests=digests), encoding="utf-8")
-        _keep(run, out / NOTES)
+        (out / README).write_text(_readme(plan, source), encoding="utf-8")
+        _keep(run, out / NOTES, out / README)
+
+
+def _readme(plan: Plan, source: Path) -> str:
+    try:
+        return format_readme(plan, (source / README).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise failed(str(error)) from error
 
 
 def _image_digest(run: Building, repository: str) -> str:

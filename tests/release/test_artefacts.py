@@ -39,7 +39,7 @@ def test_the_images_are_those_that_are_built() -> None:
         (Kind.ZIPAPP, ["switchback.pyz", "kubectl-switchback-1.2.3.tar.gz", "krew-switchback.yaml"]),
         (Kind.MANIFEST, ["switchback-1.2.3.yaml"]),
         (Kind.CHART, ["switchback-1.2.3.tgz"]),
-        (Kind.NOTES, ["RELEASE_NOTES.md"]),
+        (Kind.NOTES, ["RELEASE_NOTES.md", "README.md"]),
         (
             Kind.IMAGES,
             [

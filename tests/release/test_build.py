@@ -111,6 +111,9 @@ def test_the_chart_has_version_and_digests_and_keeps_its_comments(clone: Path, d
     names = {"image": ("switchback", IMAGE), "nftablesImage": ("switchback-nftables", f"{IMAGE}-nftables")}
     for block, (repository, name) in names.items():
         assert (values[block]["repository"], values[block]["digest"]) == (name, digest_in(dist, repository))
+    page = (tmp_path / "switchback" / "README.md").read_text()
+    assert f"helm install switchback oci://registry.example.org/charts/switchback --version {VERSION}\n" in page
+    assert "deploy/chart" not in page
     chart = yaml.safe_load((tmp_path / "switchback" / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (VERSION, VERSION)
 
@@ -164,6 +167,13 @@ def test_a_damaged_archive_is_named(clone: Path, tmp_path: Path) -> None:
     done = release(clone, folder, "--image", IMAGE, "--only", "notes")
     assert (done.returncode, done.stdout) == (3, "")
     assert "switchback-0.1.0-image.oci.tar is not an OCI archive" in done.stderr
+
+
+def test_a_readme_that_cannot_be_one_of_a_release_is_an_error(tmp_path: Path) -> None:
+    clone = make_clone(tmp_path / "repository", more={"README.md": "# Switchback\n"})
+    done = release(clone, with_images(tmp_path / "dist"), "--image", IMAGE, "--only", "notes")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "README.md has 0 sections `## Install`" in done.stderr
 
 
 def test_a_run_that_fails_leaves_no_checksums(clone: Path, tmp_path: Path) -> None:
