@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 
 import pytest
@@ -18,9 +19,11 @@ def test_every_kind_has_a_file_and_no_name_comes_twice() -> None:
     assert len({one.name for one in files}) == len(files)
 
 
-def test_the_wheel_has_the_name_of_the_project() -> None:
+def test_the_wheel_has_the_name_and_the_image_the_version_of_the_project() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] == DISTRIBUTION
+    dockerfile = (PROJECT / "Dockerfile").read_text(encoding="utf-8")
+    assert re.findall(r"^ARG VERSION=(.*)$", dockerfile, re.MULTILINE) == [project["version"]]
 
 
 def test_the_images_are_those_that_are_built() -> None:
