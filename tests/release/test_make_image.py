@@ -22,7 +22,7 @@ CALLED: Final = """\
 [ "$1" != info ] || exit {status}
 echo "{name} $*" >> {log}
 """
-TOOLS: Final = ("bash", "cat", "dirname", "env", "git", "make", "mkdir", "rm", "sed", "sh", "timeout")
+TOOLS: Final = ("bash", "dirname", "env", "git", "make", "mkdir", "rm", "sed", "sh", "timeout")
 
 
 @dataclass(frozen=True)
