@@ -239,7 +239,8 @@ def test_the_chart_is_installed_from_the_registry_that_it_was_pushed_to(clone: P
         assert (helm, push["where"]) == ("helm", f"oci://127.0.0.1:{port}/team/charts")
         env = {**os.environ, "HELM_CACHE_HOME": str(tmp_path), "HELM_CONFIG_HOME": str(tmp_path)}
         subprocess.run([program("helm"), *words, "--plain-http"], check=True, capture_output=True, env=env)
-        (line,) = [one for one in (folder / "RELEASE_NOTES.md").read_text().splitlines() if one.startswith("helm ")]
+        lines = (folder / "RELEASE_NOTES.md").read_text().splitlines()
+        (line,) = [one for one in lines if one.startswith("helm install ")]
         template = [program("helm"), "template", *line.split()[2:], "--plain-http"]
         objects = subprocess.check_output(template, text=True, env=env)
     names = {name for one in yaml.safe_load_all(objects) for name in images_in(one)}

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from release.artefacts import DISTRIBUTION
 from release.zipapp import PYTHONS
+from sidecar.values.build import DISTRIBUTION
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, wait_for
 from tests.kit.programs import find_program, program
