@@ -1,7 +1,7 @@
 # One image for all programs, for amd64 and arm64. Nothing of the target runs while it is built, so no emulation is needed:
 # every package is a wheel from uv.lock for the target, and the last stages only copy.
 #   docker buildx build --platform linux/amd64,linux/arm64 -t registry.example.org/switchback:0.1.0 --push .
-#   buildah bud --build-arg REVISION=$(git rev-parse HEAD) -t localhost/switchback:0.1.0 .
+#   make image
 #   buildah bud --platform linux/arm64 --build-arg BUILDPLATFORM=linux/amd64 -t localhost/switchback:0.1.0 .
 # The base needs Python 3.11 or newer as python3, with venv, and CA certificates. For another base: --build-arg BASE=...,
 # and if it has one architecture alone, --build-arg BUILD_BASE=... with the same one for the machine that builds.
@@ -51,8 +51,8 @@ RUN sed -i "s|[$]Format:%H[$]|$REVISION|" sidecar/values/build.py \
  && /opt/uv/bin/uv build --quiet --wheel --offline --out-dir /tmp/wheel \
  && /opt/uv/bin/uv pip install --python /app --offline --no-deps /tmp/wheel/*.whl \
  && cd /app/lib/python3*/site-packages \
- && rm -f /app/.lock /app/bin/kubectl* switchback-*.dist-info/uv_cache.json switchback-*.dist-info/direct_url.json \
- && sed -i -E '/\/(uv_cache|direct_url)\.json,|\/bin\/kubectl/d' switchback-*.dist-info/RECORD \
+ && rm -f /app/.lock /app/bin/kubectl* switchback_dns-*.dist-info/uv_cache.json switchback_dns-*.dist-info/direct_url.json \
+ && sed -i -E '/\/(uv_cache|direct_url)\.json,|\/bin\/kubectl/d' switchback_dns-*.dist-info/RECORD \
  && /app/bin/python -m compileall -q --invalidation-mode unchecked-hash /app/lib
 
 # The byte code of the standard library. The official images have none and the root is read-only, so each start would compile

@@ -24,7 +24,7 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 # ASYNC9xx: optional rules about checkpoints, off by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test test-quick test-pythons check check-style check-types check-async format docs peers cluster-peers world-peers cluster-test world-test release release-peers bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events bench-fleet bench-doctor bench-memory soak clean
+.PHONY: help demo test test-quick test-pythons check check-style check-types check-async format docs peers cluster-peers world-peers cluster-test world-test image release release-peers bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events bench-fleet bench-doctor bench-memory soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -107,6 +107,10 @@ cluster-test: $(VENV)/.synced ## run the end-to-end test on a real Kubernetes wi
 
 world-test: $(VENV)/.synced ## play every combination of tests/cluster/matrix.toml; hours (root; `make world-peers` first; ARGS=NAME)
 	$(BIN)/python -m tests.cluster.play_all $(ARGS)
+
+# It needs no .venv, and reads IMAGE, TARGET, BUILDER and ARGS itself.
+image: ## build the image, and an archive of it for nodes: build/switchback.tar (docker, podman or buildah; IMAGE=REGISTRY/NAME)
+	@scripts/image.sh
 
 # IMAGE=registry.example.org/switchback names the image; without it pyproject.toml does.
 release: $(VENV)/.synced ## build a release from a clean tag into dist/ (IMAGE=REGISTRY/NAME; ARGS=--help)

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from sidecar.values.build import DISTRIBUTION
+
 ARCHITECTURES: Final = ("amd64", "arm64")
 REPOSITORIES: Final = ("switchback", "switchback-nftables")
 """The two images; release/images.py builds them."""
 ZIPAPP: Final = "switchback.pyz"
 NOTES: Final = "RELEASE_NOTES.md"
+README: Final = "README.md"
 CHECKSUMS: Final = "SHA256SUMS"
 PLUGIN: Final = "krew-switchback.yaml"
 """The manifest for krew-like indexes, in which it is plugins/switchback.yaml."""
@@ -51,12 +54,17 @@ class Artefact:
 
 def wheel_name(version: str) -> str:
     """The wheel."""
-    return f"switchback-{version}-py3-none-any.whl"
+    return f"{_file_stem(version)}-py3-none-any.whl"
 
 
 def sdist_name(version: str) -> str:
     """The source archive."""
-    return f"switchback-{version}.tar.gz"
+    return f"{_file_stem(version)}.tar.gz"
+
+
+def _file_stem(version: str) -> str:
+    """As the specification of wheels escapes a name."""
+    return f"{DISTRIBUTION.replace('-', '_')}-{version}"
 
 
 def manifest_name(version: str) -> str:
@@ -110,5 +118,6 @@ def artefacts(version: str, kinds: Iterable[Kind] = ALL_KINDS) -> tuple[Artefact
         Artefact(manifest_name(version), Kind.MANIFEST, "all objects, for kubectl apply -f"),
         Artefact(chart_name(version), Kind.CHART, "the Helm chart"),
         Artefact(NOTES, Kind.NOTES, "the release notes"),
+        Artefact(README, Kind.NOTES, "the README, whose Install is from where this is pushed to"),
     ]
     return tuple(one for one in found if one.kind in wanted)

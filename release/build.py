@@ -17,6 +17,7 @@ from release.artefacts import (
     CHECKSUMS,
     NOTES,
     PLUGIN,
+    README,
     REPOSITORIES,
     ZIPAPP,
     Kind,
@@ -34,7 +35,7 @@ from release.checksums import format_checksums
 from release.commands import failed
 from release.images import build_images
 from release.manifest import build_manifest
-from release.notes import format_notes
+from release.notes import format_notes, format_readme
 from release.oci import Damaged
 from release.plan import Plan
 from release.plugin import format_plugin, pack_plugin
@@ -44,8 +45,8 @@ from release.sbom.bom import Package, format_bom
 from release.sbom.lock import BadLock, needed_by
 from release.wheel import build_wheel
 from release.zipapp import build_zipapp
+from sidecar.values.build import DISTRIBUTION
 
-_PROJECT: Final = "switchback"
 _LICENCE: Final = "Apache-2.0"
 
 
@@ -108,12 +109,12 @@ def _plugin(plan: Plan, out: Path, *, licence: bytes) -> Sequence[Path]:
 
 def _wheel_sbom(plan: Plan, wheel: Path, lock: str) -> str:
     try:
-        locked = needed_by(_PROJECT, lock)
+        locked = needed_by(DISTRIBUTION, lock)
     except BadLock as error:
         raise failed(str(error)) from error
-    own = next(one for one in locked if one.name == _PROJECT)
+    own = next(one for one in locked if one.name == DISTRIBUTION)
     return format_bom(
-        Package("pypi", _PROJECT, plan.version, needs=own.needs, licence=_LICENCE),
+        Package("pypi", DISTRIBUTION, plan.version, needs=own.needs, licence=_LICENCE),
         digest=_digest(wheel),
         packages=[Package("pypi", one.name, one.version, needs=one.needs) for one in locked if one is not own],
         time=plan.time,
@@ -189,7 +190,15 @@ def _texts(run: Building, source: Path, work: Path) -> None:
     if Kind.NOTES in plan.kinds:
         run.progress("notes")
         (out / NOTES).write_text(format_notes(plan, changelog=run.changelog, digests=digests), encoding="utf-8")
-        _keep(run, out / NOTES)
+        (out / README).write_text(_readme(plan, source), encoding="utf-8")
+        _keep(run, out / NOTES, out / README)
+
+
+def _readme(plan: Plan, source: Path) -> str:
+    try:
+        return format_readme(plan, (source / README).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise failed(str(error)) from error
 
 
 def _image_digest(run: Building, repository: str) -> str:

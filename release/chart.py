@@ -41,6 +41,9 @@ def build_chart(
     except (BadValues, OSError) as error:
         raise failed(f"deploy/chart: {error}") from error
     values.write_text(text, encoding="utf-8")
+    readme = copy / "README.md"
+    published = f" {image.charts}/switchback --version {version}"
+    readme.write_text(readme.read_text(encoding="utf-8").replace(" deploy/chart", published), encoding="utf-8")
     helm, home = peer_program("helm"), {name: str(work / "helm") for name in ("HELM_CACHE_HOME", "HELM_CONFIG_HOME")}
     versions = ("--version", version, "--app-version", version)
     run(helm, "package", str(copy), *versions, "--destination", str(work), epoch=epoch, more=home)

@@ -31,6 +31,11 @@ class Plan:
     files: Sequence[Artefact]
     push: Sequence[Push]
 
+    @property
+    def homepage(self) -> str:
+        """The forge's page of the project."""
+        return self.downloads.partition("/releases/")[0]
+
 
 def make_plan(
     repository: Repository, *, snapshot: bool, image: ImageName, downloads: str, dist: str, kinds: Iterable[Kind]

@@ -14,7 +14,7 @@ def needed() -> set[str]:
     """The packages of an installation without development groups, by the lock."""
     packages = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]
     direct = {one["name"]: [of["name"] for of in one.get("dependencies", ())] for one in packages}
-    found, following = set(), ["switchback"]
+    found, following = set(), ["switchback-dns"]
     while following:
         name = following.pop()
         if name not in found:

@@ -1,4 +1,4 @@
-"""The picture of the layers in README and CONTRIBUTING, and the laws of the folders, held against the imports.
+"""The picture of the layers in CONTRIBUTING, and the laws of the folders, held against the imports.
 
 Imports inside functions and under TYPE_CHECKING count like all others.
 """
@@ -26,7 +26,7 @@ from tests.kit.laws import (
     pure_modules,
 )
 
-PAGES = ("README.md", "CONTRIBUTING.md")
+PAGE = "CONTRIBUTING.md"
 IMPURE = (
     "trio",
     "socket",
@@ -58,10 +58,10 @@ def blocks_in(text: str) -> Iterator[str]:
             yield part
 
 
-def picture_in(page: str) -> dict[str, list[list[str]]]:
+def picture() -> dict[str, list[list[str]]]:
     """The layers of each program, from the top down, each layer the names of one line."""
-    blocks = [block for block in blocks_in((ROOT / page).read_text(encoding="utf-8")) if "\nsidecar " in block]
-    assert len(blocks) == 1, f"{page} has {len(blocks)} pictures of the layers"
+    blocks = [block for block in blocks_in((ROOT / PAGE).read_text(encoding="utf-8")) if "\nsidecar " in block]
+    assert len(blocks) == 1, f"{PAGE} has {len(blocks)} pictures of the layers"
     layers: dict[str, list[list[str]]] = {}
     for line in blocks[0].splitlines():
         program, row = line[:10].strip(), line[10:].split()
@@ -78,24 +78,21 @@ def rooms_of(program: str) -> set[str]:
     return {parts[1] for parts in ends} - {"__main__"}
 
 
-def test_both_pages_show_one_picture() -> None:
-    """A reader of README and one of CONTRIBUTING learn the same."""
-    first, second = (picture_in(page) for page in PAGES)
-    assert first == second
-    assert list(first) == [*PROGRAMS, "sidecar"]
+def test_the_picture_shows_every_program_and_what_they_share() -> None:
+    assert list(picture()) == [*PROGRAMS, "sidecar"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_picture_shows_every_room_once(program: str) -> None:
     """A new folder gets its place in the picture."""
-    shown = [room for row in picture_in("README.md")[program] for room in row]
+    shown = [room for row in picture()[program] for room in row]
     assert sorted(shown) == sorted(rooms_of(program))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_imports_only_go_down_the_picture(program: str) -> None:
     """A room imports from the lines below its own: neither from its own line nor from above."""
-    floor = {room: number for number, row in enumerate(picture_in("README.md")[program]) for room in row}
+    floor = {room: number for number, row in enumerate(picture()[program]) for room in row}
     upward = [
         f"{module} -> {imported}"
         for module, imported in own_imports()

@@ -10,7 +10,7 @@ DEBIAN=(
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
   buildah:buildah debootstrap:debootstrap patchelf:patchelf bind9:named bind9:tsig-keygen prometheus:promtool chromium:chromium
   nftables:nft conntrack:conntrack iperf3:iperf3 patch:patch binutils:readelf skopeo:skopeo docker-registry:docker-registry
-  zsh:zsh fish:fish
+  zsh:zsh fish:fish pipx:pipx
   knot:knotd knot-dnsutils:kdig knot-resolver:kresd lua-cqueues:/usr/share/lua/5.1/cqueues/notify.lua pdns-recursor:pdns_recursor
 )
 DEBIAN_VERSION=v12

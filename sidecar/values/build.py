@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Final
 
-DISTRIBUTION: Final = "switchback"
+DISTRIBUTION: Final = "switchback-dns"
 """The name under which packages are installed."""
 UNKNOWN: Final = "unknown"
 _REVISION: Final = "$Format:%H$"

@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.cluster import readme
 from tests.cluster.nodes.cluster import missing, running_cluster
 from tests.cluster.nodes.configs import MODES, NFTABLES
 from tests.cluster.nodes.images import save_images
@@ -20,7 +21,7 @@ from tests.cluster.previous import save_previous
 from tests.cluster.scenes import SCENES, needed_by, steps_of
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.world.images import images_of, save_world
-from tests.deploy.image import forget_unnamed
+from tests.deploy.image import copy_sources, forget_unnamed
 
 
 def main() -> int:
@@ -79,7 +80,9 @@ def play(folder: Path, plan: Plan, *, last: str | None, keep: bool) -> int:
     """Build, start, and run the steps."""
     heading("Build the images")
     (folder / "images").mkdir()
-    images = save_images(folder / "images", coredns=plan.coredns)
+    checkout = copy_sources(folder / "images")
+    readme.build(checkout, folder / "images")
+    images = save_images(folder / "images", coredns=plan.coredns, sources=checkout)
     images |= save_world(folder / "images", images_of(plan))
     if plan.scene == UPGRADES:
         images |= save_previous(folder / "images")
@@ -89,7 +92,8 @@ def play(folder: Path, plan: Plan, *, last: str | None, keep: bool) -> int:
         for node in cluster.nodes.values():
             for archive in images.values():
                 node.import_image(archive)
-        stage = Stage(cluster, folder)
+            readme.play_in(node, readme.IMPORT, checkout)
+        stage = Stage(cluster, folder, checkout)
         try:
             return play_steps(stage, last=last)
         finally:

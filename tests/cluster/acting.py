@@ -99,6 +99,12 @@ def restart(stage: Stage, workload: str) -> None:
     stage.say(f"{workload} was restarted in {time.monotonic() - begun:.0f} s")
 
 
+def forget_release(stage: Stage) -> None:
+    """Delete what the guide names after `kubectl apply -k` has taken over from the chart: Helm forgets the release."""
+    stage.kubectl("delete", "secret", "-n", "default", "--selector", "owner=helm,name=switchback")
+    stage.kubectl("delete", "configmap", "-n", "switchback", "dnsproxy-settings", "relay-settings", "operate-settings")
+
+
 def remove(stage: Stage, folder: Path) -> None:
     """Run `deploy/remove.sh` for a folder: it succeeds, and the Corefile is the original, octet for octet."""
     environment = {**os.environ, "KUBECTL": f"{program('kubectl')} --kubeconfig={stage.node.folder}/kubeconfig"}

@@ -20,6 +20,8 @@ from tests.cluster.steps.installing import (
     cure_works,
     fault_is_there,
     new_ingress_is_quick,
+    readme_installs,
+    readme_is_tested,
     removal_leaves_nothing,
     second_class_goes_straight,
 )
@@ -122,7 +124,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     git_works_and_its_page_does_not,
     contour_is_there,
     issuance_fails,
-    apply_installs,
+    readme_installs,
     certificate_is_issued,
     contour_is_cured,
     certificate_is_renewed,
@@ -133,6 +135,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     cure_of_pods_is_none_of_nodes,
     git_and_its_page_work,
     doctor_sees_the_cure,
+    readme_is_tested,
     new_ingress_is_quick,
     second_class_goes_straight,
     local_policy_of_a_target_loses_nobody,
@@ -272,4 +275,4 @@ def needed_by(plan: Plan) -> Sequence[str]:
         return metallb.PROGRAMS
     if plan.scene == UPGRADES:
         return ("helm", "git")
-    return programs_of(plan)
+    return ("helm", *programs_of(plan)) if plan.scene == WHOLE else programs_of(plan)

@@ -34,6 +34,8 @@ class Stage:
     cluster: Cluster
     folder: Path
     """A folder for files of the steps."""
+    checkout: Path
+    """A copy of the project's sources, in which README's lines are played."""
     before: dict[str, Any] = field(default_factory=dict)
     """Values for later comparisons."""
 

@@ -81,7 +81,7 @@ def test_what_is_locked_is_what_is_in_it(image: Image) -> None:
     with (PROJECT / "uv.lock").open("rb") as file:
         locked = {(one["name"], one["version"]) for one in tomllib.load(file)["package"]}
     found = packages_in(image)
-    assert {name for name, _ in found} >= {"switchback", "trio", "msgspec", "click"}
+    assert {name for name, _ in found} >= {"switchback-dns", "trio", "msgspec", "click"}
     assert found <= locked
     assert not {name for name, _ in found} & {"pytest", "mypy", "ruff", "uv", "hypothesis"}
 

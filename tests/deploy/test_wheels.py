@@ -53,7 +53,7 @@ def fits(wheel: str, machine: str, *, minor: int) -> bool:
     return is_python and any(tag.startswith("manylinux") and tag.endswith(machine) for tag in platforms.split("."))
 
 
-IN_THE_IMAGE = sorted(set(needed("switchback", locked())) - {"switchback"})
+IN_THE_IMAGE = sorted(set(needed("switchback-dns", locked())) - {"switchback-dns"})
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])

@@ -25,7 +25,7 @@ MAKES = sorted({name for page in PAGES for name in re.findall(r"(?:`|^)make ([a-
 
 
 def test_a_stranger_reads_the_readme_in_a_minute() -> None:
-    assert len(TEXT["README.md"].splitlines()) == 150
+    assert len(TEXT["README.md"].splitlines()) <= 150
 
 
 def test_what_a_page_links_to_is_there() -> None:

@@ -6,6 +6,7 @@ The law: the project's own repository is only read; each clone has one commit at
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,11 +23,11 @@ _IDENTITY: Final = {
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "test"), ("EMAIL", "test@example.org"), ("DATE", _TIME))
 }
-_SECTION: Final = "## Unreleased\n\n## 0.1.0 (2026-11-26)\n"
+_UNRELEASED: Final = re.compile(r"^## Unreleased\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
 
 
 def make_clone(folder: Path, *, tag: str | None = f"v{VERSION}", more: Mapping[str, str] | None = None) -> Path:
-    """A repository in `folder` with the section of the version in its changelog, and `more` files by path."""
+    """A repository in `folder` with nothing unreleased in its changelog, and `more` files by path."""
     listed = git(PROJECT, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     for name in filter(None, listed.split("\0")):
         source, target = PROJECT / name, folder / name
@@ -36,9 +37,7 @@ def make_clone(folder: Path, *, tag: str | None = f"v{VERSION}", more: Mapping[s
             if not target.is_symlink():
                 target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
     changelog = folder / "CHANGELOG.md"
-    text = changelog.read_text(encoding="utf-8")
-    if f"\n## {VERSION}" not in text:
-        changelog.write_text(text.replace("## Unreleased\n", _SECTION, 1), encoding="utf-8")
+    changelog.write_text(_UNRELEASED.sub("## Unreleased\n\n", changelog.read_text(encoding="utf-8")), encoding="utf-8")
     for name, text in (more or {}).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

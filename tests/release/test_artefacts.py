@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+
 import pytest
 
 from release.artefacts import ALL_KINDS, ARCHITECTURES, REPOSITORIES, Kind, artefacts
 from release.images import PLATFORMS, TARGETS
+from sidecar.values.build import DISTRIBUTION
+from tests.release.clones import PROJECT
 
 
 def test_every_kind_has_a_file_and_no_name_comes_twice() -> None:
     files = artefacts("0.1.0")
     assert {one.kind for one in files} == ALL_KINDS
     assert len({one.name for one in files}) == len(files)
+
+
+def test_the_wheel_has_the_name_and_the_image_the_version_of_the_project() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == DISTRIBUTION
+    dockerfile = (PROJECT / "Dockerfile").read_text(encoding="utf-8")
+    assert re.findall(r"^ARG VERSION=(.*)$", dockerfile, re.MULTILINE) == [project["version"]]
 
 
 def test_the_images_are_those_that_are_built() -> None:
@@ -25,12 +37,12 @@ def test_the_images_are_those_that_are_built() -> None:
     [
         (
             Kind.WHEEL,
-            ["switchback-1.2.3-py3-none-any.whl", "switchback-1.2.3.tar.gz", "switchback-1.2.3-wheel.cdx.json"],
+            ["switchback_dns-1.2.3-py3-none-any.whl", "switchback_dns-1.2.3.tar.gz", "switchback-1.2.3-wheel.cdx.json"],
         ),
         (Kind.ZIPAPP, ["switchback.pyz", "kubectl-switchback-1.2.3.tar.gz", "krew-switchback.yaml"]),
         (Kind.MANIFEST, ["switchback-1.2.3.yaml"]),
         (Kind.CHART, ["switchback-1.2.3.tgz"]),
-        (Kind.NOTES, ["RELEASE_NOTES.md"]),
+        (Kind.NOTES, ["RELEASE_NOTES.md", "README.md"]),
         (
             Kind.IMAGES,
             [

@@ -110,6 +110,9 @@ def test_the_chart_has_version_and_digests_and_keeps_its_comments(clone: Path, d
     names = {"image": ("switchback", IMAGE), "nftablesImage": ("switchback-nftables", f"{IMAGE}-nftables")}
     for block, (repository, name) in names.items():
         assert (values[block]["repository"], values[block]["digest"]) == (name, digest_in(dist, repository))
+    page = (tmp_path / "switchback" / "README.md").read_text()
+    assert f"helm install switchback oci://registry.example.org/charts/switchback --version {VERSION}\n" in page
+    assert "deploy/chart" not in page
     chart = yaml.safe_load((tmp_path / "switchback" / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (VERSION, VERSION)
 
@@ -133,7 +136,7 @@ def test_the_bill_of_the_wheel_has_its_digest_and_the_locked_versions(dist: Path
     text = (dist / f"switchback-{VERSION}-wheel.cdx.json").read_text()
     assert is_valid(text)
     document = json.loads(text)
-    wheel = dist / f"switchback-{VERSION}-py3-none-any.whl"
+    wheel = dist / f"switchback_dns-{VERSION}-py3-none-any.whl"
     assert document["metadata"]["component"]["hashes"] == [
         {"alg": "SHA-256", "content": hashlib.sha256(wheel.read_bytes()).hexdigest()}
     ]
@@ -163,6 +166,13 @@ def test_a_damaged_archive_is_named(clone: Path, tmp_path: Path) -> None:
     done = release(clone, folder, "--image", IMAGE, "--only", "notes")
     assert (done.returncode, done.stdout) == (3, "")
     assert "switchback-0.1.0-image.oci.tar is not an OCI archive" in done.stderr
+
+
+def test_a_readme_that_cannot_be_one_of_a_release_is_an_error(tmp_path: Path) -> None:
+    clone = make_clone(tmp_path / "repository", more={"README.md": "# Switchback\n"})
+    done = release(clone, with_images(tmp_path / "dist"), "--image", IMAGE, "--only", "notes")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "README.md has 0 sections `## Install`" in done.stderr
 
 
 def test_a_run_that_fails_leaves_no_checksums(clone: Path, tmp_path: Path) -> None:
@@ -228,7 +238,8 @@ def test_the_chart_is_installed_from_the_registry_that_it_was_pushed_to(clone: P
         assert (helm, push["where"]) == ("helm", f"oci://127.0.0.1:{port}/team/charts")
         env = {**os.environ, "HELM_CACHE_HOME": str(tmp_path), "HELM_CONFIG_HOME": str(tmp_path)}
         subprocess.run([program("helm"), *words, "--plain-http"], check=True, capture_output=True, env=env)
-        (line,) = [one for one in (folder / "RELEASE_NOTES.md").read_text().splitlines() if one.startswith("helm ")]
+        lines = (folder / "RELEASE_NOTES.md").read_text().splitlines()
+        (line,) = [one for one in lines if one.startswith("helm install ")]
         template = [program("helm"), "template", *line.split()[2:], "--plain-http"]
         objects = subprocess.check_output(template, text=True, env=env)
     names = {name for one in yaml.safe_load_all(objects) for name in images_in(one)}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from release.changelog import sections
+from tests.release.clones import PROJECT, VERSION
 
 TEXT = """\
 # Changelog
@@ -55,6 +54,7 @@ def test_a_second_section_of_one_version_names_its_line() -> None:
         sections("## 0.1.0\n- One\n\n## 0.1.0 (again)\n")
 
 
-def test_our_own_changelog_is_laid_out_so() -> None:
-    text = (Path(__file__).parents[2] / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert next(iter(sections(text))) == "Unreleased"
+def test_our_own_changelog_has_a_section_of_the_version_that_a_user_reads_to_its_end() -> None:
+    found = sections((PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    assert list(found)[:2] == ["Unreleased", VERSION]
+    assert 5 < len(found[VERSION].splitlines()) < 60

@@ -18,11 +18,12 @@ from pathlib import Path
 import pytest
 
 from release.zipapp import PYTHONS
+from sidecar.values.build import DISTRIBUTION
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, wait_for
-from tests.kit.programs import program
+from tests.kit.programs import find_program, program
 from tests.kit.scraping import is_ready
-from tests.release.clones import IMAGE, VERSION, make_clone, release
+from tests.release.clones import IMAGE, PROJECT, VERSION, make_clone, release
 
 MACHINES: Mapping[str, int] = {"x86_64": 62, "aarch64": 183}
 """The number of each in an ELF header (e_machine)."""
@@ -35,13 +36,22 @@ contexts: [{name: a, context: {cluster: a, user: a}}]
 clusters: [{name: a, cluster: {server: "http://127.0.0.1:9"}}]
 users: [{name: a, user: {token: x}}]
 """
+NAMES_AND_VERSION = """
+from importlib.metadata import packages_distributions, version
+(name,) = set(packages_distributions()["dnsproxy"])
+print(name, version(name))
+"""
 pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_clone(tmp_path_factory.mktemp("clone") / "repository")
+
+
+@pytest.fixture(scope="module")
+def dist(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plays")
-    clone = make_clone(folder / "repository")
     done = release(clone, folder / "dist", "--image", IMAGE, "--only", "wheel,zipapp")
     assert done.returncode == 0, done.stderr
     return folder / "dist"
@@ -85,19 +95,80 @@ def test_the_python_that_runs_the_tests_is_among_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [f"switchback-{VERSION}-py3-none-any.whl", f"switchback-{VERSION}.tar.gz"], ids=["wheel", "sdist"]
+    "name", [f"switchback_dns-{VERSION}-py3-none-any.whl", f"switchback_dns-{VERSION}.tar.gz"], ids=["wheel", "sdist"]
 )
 def test_what_is_installed_into_an_empty_environment_plays_the_demo(dist: Path, tmp_path: Path, name: str) -> None:
     environment = tmp_path / "environment"
-    subprocess.run([UV, "venv", "--quiet", "--no-project", "--python", sys.executable, str(environment)], check=True)
-    install = [UV, "pip", "install", "--quiet", "--python", str(environment / "bin" / "python"), str(dist / name)]
-    subprocess.run(install, check=True, cwd=tmp_path)
+    # By the lock, whose wheels are in uv's cache since `make` filled the environment of these tests.
+    locked = [UV, "sync", "--quiet", "--frozen", "--no-dev", "--no-install-project", "--python", sys.executable]
+    fresh = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(environment)}
+    subprocess.run(locked, check=True, cwd=PROJECT, env=fresh)
+    install = [UV, "pip", "install", "--quiet", "--no-deps", "--python", str(environment / "bin" / "python")]
+    subprocess.run([*install, str(dist / name)], check=True, cwd=tmp_path)
+    shown = alone([str(environment / "bin" / "python"), "-c", NAMES_AND_VERSION], tmp_path)
+    assert shown.stdout.split() == [DISTRIBUTION, VERSION]
     for command in ("dnsproxy", "proxy", "wholeip", "kubectl-switchback"):
         shown = alone([str(environment / "bin" / command), "--help"], tmp_path)
         assert shown.returncode == 0, shown.stderr
     played = alone([str(environment / "bin" / "dnsproxy"), "demo"], tmp_path)
     assert (played.returncode, played.stderr) == (0, "")
     assert "steps succeeded" in played.stdout
+
+
+# --- The lines of the README for a laptop ---
+
+
+README_LINES = re.findall(r"^(?:uv|uvx|pipx) .*", (PROJECT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def typed(line: str, clone: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    """A line as somebody types it in a checkout, who has nothing of the project and a cluster that does not answer."""
+    programs = home / "programs"
+    if not programs.exists():
+        programs.mkdir()
+        for name in ("uv", "uvx"):
+            (programs / name).symlink_to(Path(UV).with_name(name))
+        if found := find_program("pipx"):
+            (programs / "pipx").symlink_to(found)
+        (home / "config").write_text(KUBECONFIG)
+    ours = ("PYTHON", "VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT", "XDG_", "PIPX_")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    env |= {
+        "HOME": str(home),
+        "PATH": f"{programs}:{home}/.local/bin:/usr/bin:/bin",
+        "KUBECONFIG": str(home / "config"),
+    }
+    env |= {"UV_PYTHON": sys.executable, "PIPX_DEFAULT_PYTHON": sys.executable}
+    command = ["sh", "-c", line]
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=clone, env=env)
+
+
+def test_the_readme_has_a_line_for_each_tool() -> None:
+    assert [line.split()[0] for line in README_LINES] == ["uvx", "uv", "pipx"]
+
+
+def test_the_readme_runs_the_doctor_without_an_installation(clone: Path, tmp_path: Path) -> None:
+    (line,) = [one for one in README_LINES if one.startswith("uvx ")]
+    asked = typed(line, clone, tmp_path)
+    assert asked.returncode == 3, asked.stderr
+    assert "Error: the API server at http://127.0.0.1:9 " in asked.stderr
+    assert not (tmp_path / ".local" / "bin").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(one, id=one.split()[0], marks=[pytest.mark.peer("pipx")] if one.startswith("pipx ") else [])
+        for one in README_LINES
+        if not one.startswith("uvx ")
+    ],
+)
+def test_the_readme_installs_every_program(line: str, clone: Path, tmp_path: Path) -> None:
+    done = typed(line, clone, tmp_path)
+    assert done.returncode == 0, done.stderr
+    programs = {one.name for one in (tmp_path / ".local" / "bin").iterdir()}
+    assert programs >= {"dnsproxy", "proxy", "wholeip", "kubectl-switchback", "kubectl_complete-switchback"}
+    assert typed("dnsproxy --version", clone, tmp_path).stdout == f"dnsproxy, version {VERSION}\n"
 
 
 # --- The zipapp ---

@@ -24,7 +24,9 @@ def test_each_kind_has_its_command() -> None:
         "docker://registry.example.org/switchback-nftables:0.1.0",
     ]
     assert lines(Kind.CHART) == ["helm push dist/switchback-0.1.0.tgz oci://registry.example.org/charts"]
-    assert lines(Kind.WHEEL) == ["uv publish dist/switchback-0.1.0-py3-none-any.whl dist/switchback-0.1.0.tar.gz"]
+    assert lines(Kind.WHEEL) == [
+        "uv publish dist/switchback_dns-0.1.0-py3-none-any.whl dist/switchback_dns-0.1.0.tar.gz"
+    ]
 
 
 @pytest.mark.parametrize("kind", [Kind.ZIPAPP, Kind.MANIFEST, Kind.NOTES])

@@ -86,6 +86,6 @@ def test_the_documents_have_the_packages_of_python_of_the_base_and_nft(dist: Pat
         for repository in REPOSITORIES
     }
     plain, with_nft = (names[repository] for repository in REPOSITORIES)
-    assert {"pkg:pypi/trio", "pkg:pypi/switchback", "pkg:deb/debian/libc6"} <= plain < with_nft
+    assert {"pkg:pypi/trio", "pkg:pypi/switchback-dns", "pkg:deb/debian/libc6"} <= plain < with_nft
     assert {"pkg:deb/debian/nftables", "pkg:deb/debian/libnftables1"} <= with_nft - plain
     assert "pkg:pypi/kubernetes" not in with_nft

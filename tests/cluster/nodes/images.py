@@ -13,12 +13,11 @@ from typing import Final
 
 from tests.cluster.nodes.configs import PAUSE
 from tests.deploy.containers import output
-from tests.deploy.image import BASE, build_image, buildah, copy_sources, has_image, make_base
+from tests.deploy.image import BASE, build_image, buildah, has_image, make_base
 from tests.kit.programs import program
 
-PROJECT_IMAGE: Final = "localhost/switchback:0.1.0"
 WITH_NFTABLES: Final = "localhost/switchback-nftables:0.1.0"
-"""The same with nft, which wholeip runs."""
+"""The project's image with nft, which wholeip runs."""
 COREDNS: Final = "localhost/coredns:1"
 TOOLS: Final = "localhost/switchback-tools:v1"
 SERVERS: Final = "localhost/switchback-servers:v1"
@@ -56,10 +55,8 @@ int main(int count, char **words) {
 """
 
 
-def save_images(folder: Path, *, coredns: str) -> dict[str, Path]:
-    """An archive for each image by name, with this CoreDNS; the project's image is built from the current sources."""
-    sources = copy_sources(folder)
-    project = build_image(PROJECT_IMAGE, folder=folder, context=sources)
+def save_images(folder: Path, *, coredns: str, sources: Path) -> dict[str, Path]:
+    """An archive for each image by name, with this CoreDNS; of the project that with nft. The other one: readme.py."""
     nftables = build_image(WITH_NFTABLES, folder=folder, context=sources, target="with-nftables")
     pause, resolve = compile_static("pause", _PAUSE, folder), compile_static("resolve", _RESOLVE, folder)
     make_image(PAUSE, base="scratch", files={pause: "/pause"}, entrypoint=["/pause"])
@@ -72,9 +69,8 @@ def save_images(folder: Path, *, coredns: str) -> dict[str, Path]:
     saved = {}
     for name in (PAUSE, COREDNS, tools, servers):
         saved[name] = save(name, folder / f"{name.partition('/')[2].partition(':')[0]}.tar")
-    for name, image in ((PROJECT_IMAGE, project), (WITH_NFTABLES, nftables)):
-        saved[name] = folder / f"{name.partition('/')[2].partition(':')[0]}.tar"
-        image.save(saved[name], name=name)
+    saved[WITH_NFTABLES] = folder / "switchback-nftables.tar"
+    nftables.save(saved[WITH_NFTABLES], name=WITH_NFTABLES)
     return saved
 
 

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.acting import kustomization, labelled, make_certificate, manifest, remove, seen_by_nginx
+from tests.cluster.acting import (
+    forget_release,
+    kustomization,
+    labelled,
+    make_certificate,
+    manifest,
+    remove,
+    seen_by_nginx,
+)
+from tests.cluster.readme import BUILD, IMPORT, INSTALL, TEST, play_in
 from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.steps.life import ready_pods
 from tests.cluster.steps.publishing import hosts_file
@@ -101,6 +110,26 @@ def fault_is_there(stage: Stage) -> None:
     stage.say(f"with the header, as the load balancer sends it: {page.strip()}")
 
 
+def readme_installs(stage: Stage) -> None:
+    """README's Install block, line by line: the pods run under Pod Security, and the stanza is put in."""
+    begun = time.monotonic()
+    stage.say(f"before the first step: {BUILD}; on each node: {IMPORT}")
+    for line in INSTALL:
+        stage.say(f"{line}\n{play_in(stage.node, line, stage.checkout)}")
+    # Ready once the cluster's DNS asks dnsproxy.
+    stage.expect("an operate that is ready", saw=bool(ready_pods(stage, "operate")), wanted=True)
+    stage.say(f"installed and loaded after {time.monotonic() - begun:.0f} s")
+    stage.say(stage.corefile())
+    stage.rolled_out("deployment/dnsproxy", "deployment/relay")
+
+
+def readme_is_tested(stage: Stage) -> None:
+    """The block's last line: `helm test` finds that pods reach every host of the cluster."""
+    said = play_in(stage.node, TEST, stage.checkout)
+    stage.say(f"{TEST}\n{said}")
+    stage.expect("the diagnosis of the host", saw="app.example.org" in said, wanted=True)
+
+
 def apply_installs(stage: Stage) -> None:
     """`kubectl apply -k deploy`, without a value: the pods run under Pod Security, and the stanza is put in."""
     begun = time.monotonic()
@@ -150,11 +179,12 @@ def new_ingress_is_quick(stage: Stage) -> None:
 
 
 def second_class_goes_straight(stage: Stage) -> None:
-    """An ingress class without the PROXY protocol: its names resolve directly to its controller."""
+    """Kubectl takes over from Helm, with a class without the PROXY protocol: its names resolve to its controller."""
     for one in PLAIN_ROLE:
         stage.apply(one)
     stage.kubectl("apply", "-k", str(kustomization(stage, "with-plain")))
-    stage.rolled_out("deployment/dnsproxy")
+    stage.rolled_out("deployment/dnsproxy", "deployment/relay", "deployment/operate")
+    forget_release(stage)
     stage.ingress("plain", "plain.example.org", ingress_class="plain")
     plain = stage.get("service", "plain", "-n", "ingress-nginx")["spec"]["clusterIP"]
     stage.eventually("the plain controller's address", lambda: stage.dig("plain.example.org") == [plain], seconds=20)

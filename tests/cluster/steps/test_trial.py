@@ -93,7 +93,7 @@ class Told(Stage):
 
 
 def told(folder: Path) -> Stage:
-    return Told(Cluster(Plan(nodes=1), Link(0), folder, ""), folder)
+    return Told(Cluster(Plan(nodes=1), Link(0), folder, ""), folder, folder)
 
 
 def test_the_end_of_a_job_has_the_address_of_its_pod(tmp_path: Path) -> None:

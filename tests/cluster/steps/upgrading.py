@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.acting import labelled, under_loads
+from tests.cluster.acting import forget_release, labelled, under_loads
 from tests.cluster.plan import BRIDGE
 from tests.cluster.previous import FIRST, IMAGE, copy_previous, previous_version
 from tests.cluster.stage import Stage, StepFailed
@@ -79,8 +79,7 @@ def chart_goes_back_and_forth(stage: Stage) -> None:
 def kustomization_takes_over(stage: Stage) -> None:
     """From the chart to `kubectl apply -k`, as the guide says: the same, and Helm forgets the release."""
     changed(stage, "to the kustomization", partial(stage.kubectl, "apply", "-k", str(kustomization(stage, "new"))))
-    stage.kubectl("delete", "secret", "-n", "default", "--selector", "owner=helm,name=switchback")
-    stage.kubectl("delete", "configmap", "-n", "switchback", "dnsproxy-settings", "relay-settings", "operate-settings")
+    forget_release(stage)
     stage.expect("the releases", saw=helm(stage, "list", release="").strip().splitlines()[1:], wanted=[])
     page(stage)
 

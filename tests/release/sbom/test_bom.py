@@ -14,7 +14,7 @@ PARTS = (
     Package("pypi", "c", "3", licence="BSD like", files=("app/c.dist-info/METADATA",)),
     Package("deb", "a", "1+b1", namespace="debian", qualifiers=(("arch", "amd64"), ("distro", "debian-13"))),
 )
-WHEEL = Package("pypi", "switchback", "0.1.0", needs=("a", "c"), licence="Apache-2.0")
+WHEEL = Package("pypi", "switchback-dns", "0.1.0", needs=("a", "c"), licence="Apache-2.0")
 IMAGE = Package("oci", "switchback", f"sha256:{'a' * 64}", qualifiers=(("arch", "amd64"),))
 
 
@@ -62,7 +62,7 @@ def test_the_time_is_the_commits() -> None:
 
 def test_a_wheel_needs_what_it_names_and_these_need_theirs() -> None:
     found = dependencies(WHEEL)
-    assert found["pkg:pypi/switchback@0.1.0"] == ["pkg:pypi/a@1", "pkg:pypi/c@3"]
+    assert found["pkg:pypi/switchback-dns@0.1.0"] == ["pkg:pypi/a@1", "pkg:pypi/c@3"]
     assert found["pkg:pypi/a@1"] == ["pkg:pypi/b@2"]
     assert found["pkg:pypi/b@2"] == []
 

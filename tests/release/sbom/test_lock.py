@@ -76,6 +76,6 @@ def test_a_package_that_is_not_locked_is_named() -> None:
 
 def test_our_own_lock_has_what_the_programs_import() -> None:
     lock = (Path(__file__).parents[3] / "uv.lock").read_text(encoding="utf-8")
-    found = {one.name for one in needed_by("switchback", lock)}
+    found = {one.name for one in needed_by("switchback-dns", lock)}
     assert {"trio", "msgspec", "outcome", "click"} <= found
     assert not {"pytest", "ruff", "shiv", "cffi"} & found

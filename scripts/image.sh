@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# `make image`: build the project's image, and write it to an archive that every cluster's own command takes.
+#
+#   IMAGE    the image's name, REGISTRY/NAME without a tag, as for `make release`; the default is that of deploy/
+#   TARGET   the Dockerfile's target: programs, or with-nftables for an image of wholeip's agents
+#   BUILDER  docker, podman or buildah; the default is the first of them that works here
+#   ARGS     further options of the builder, such as --build-arg=PIP_INDEX_URL=https://index.example.org/simple
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() {
+    echo "image: $1" >&2
+    exit "$2"
+}
+
+# BUILDER: whether it works. The command of docker may be there without its daemon.
+works() {
+    case $1 in
+    docker | podman) timeout 30 "$1" info ;;
+    *) buildah --version ;;
+    esac >/dev/null 2>&1
+}
+
+find_builder() {
+    for one in docker podman buildah; do
+        if works "$one"; then
+            echo "$one"
+            return
+        fi
+    done
+    fail "none of docker, podman and buildah works here: install one, or start docker's daemon" 3
+}
+
+target=${TARGET:-programs}
+case $target in
+programs) name=switchback ;;
+with-nftables) name=switchback-nftables ;;
+*) fail "TARGET=$target is neither programs nor with-nftables" 2 ;;
+esac
+image=${IMAGE:-localhost/$name}
+[[ ${image##*/} != *[:@]* ]] || fail "IMAGE=$image has a tag or a digest: leave it out, the tag is the version" 2
+[[ $image == */* ]] || fail "IMAGE=$image begins with no registry: registry.example.org/$image" 2
+case ${BUILDER:-docker} in
+docker | podman | buildah) ;;
+*) fail "BUILDER=$BUILDER is none of docker, podman, buildah" 2 ;;
+esac
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
+tagged=$image:$version
+archive=build/$name.tar
+
+builder=${BUILDER:-$(find_builder)}
+works "$builder" || fail "$builder does not work here: \`$builder info\` shows why" 3
+mkdir -p build
+# Of an earlier build; nobody should load it after one that failed.
+rm -f "$archive"
+revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+options=(--target "$target" --build-arg "VERSION=$version" --build-arg "REVISION=$revision" --tag "$tagged")
+# shellcheck disable=SC2086 # ARGS are words
+"$builder" build "${options[@]}" ${ARGS:-} .
+
+case $builder in
+docker) docker save --output "$archive" "$tagged" ;;
+podman) podman save --quiet --format docker-archive --output "$archive" "$tagged" ;;
+buildah) buildah push --quiet "$tagged" "docker-archive:$archive:$tagged" ;;
+esac
+echo "$tagged is built, and in $archive"
