@@ -39,7 +39,7 @@ from release.notes import format_notes, format_readme
 from release.oci import Damaged
 from release.plan import Plan
 from release.plugin import format_plugin, pack_plugin
-from release.repository import unpack_sources
+from release.repository import unpack_sources, write_image_name
 from release.sbom.archive import BadArchive, index_digest, read_contents
 from release.sbom.bom import Package, format_bom
 from release.sbom.lock import BadLock, needed_by
@@ -74,6 +74,7 @@ def build(run: Building) -> dict[str, str]:
         work = Path(folder)
         source = work / "source"
         unpack_sources(run.repository, plan.commit, source)
+        write_image_name(source, image=str(plan.image), version=plan.version)
         if plan.kinds & {Kind.WHEEL, Kind.ZIPAPP}:
             _python_files(run, source, work)
         if Kind.IMAGES in plan.kinds:

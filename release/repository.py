@@ -1,16 +1,21 @@
 """Reads the state of a git repository, and unpacks the sources of its commit.
 
-The law: what is built comes from the commit alone, never from the work tree; nothing in the repository changes.
+The law: what is built comes from the commit alone, never from the work tree, but for the name of the image; nothing in
+the repository changes.
 """
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
+from typing import Final
 
 from release.commands import failed, run
 from release.judge import Repository
 from sidecar.values.errors import StartError
+
+_BUILT_FOR: Final = 'BUILT_FOR: Final = ""'
 
 
 def read_repository(folder: Path) -> Repository:
@@ -44,6 +49,16 @@ def unpack_sources(repository: Path, commit: str, folder: Path) -> None:
     folder.mkdir()
     run("tar", "--extract", "--same-permissions", f"--file={archive}", f"--directory={folder}")
     archive.unlink()
+
+
+def write_image_name(folder: Path, *, image: str, version: str) -> None:
+    """Write the image of the release into unpacked sources, for `dnsproxy doctor`. Raises StartError."""
+    file = folder / "dnsproxy" / "doctor" / "judge" / "installation.py"
+    text, stat = file.read_text(encoding="utf-8"), file.stat()
+    if text.count(_BUILT_FOR) != 1:
+        raise failed(f"{file.relative_to(folder)} has no line for the image: {_BUILT_FOR}")
+    file.write_text(text.replace(_BUILT_FOR, f'{_BUILT_FOR[:-2]}"{image}:{version}"'), encoding="utf-8")
+    os.utime(file, (stat.st_atime, stat.st_mtime))
 
 
 def _git(folder: Path, *words: str) -> str:

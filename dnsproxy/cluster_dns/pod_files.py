@@ -8,13 +8,16 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from dnsproxy.cluster_dns.found import Source
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, Blame, Fault, Missing, Requests
 from dnsproxy.cluster_dns.volumes import Backing, Mount, mount_above, mounts_in
 from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec
 
-_WILDCARDS = "*?["
+NOT_READ: Final = "was not read"
+"""The end of the trouble of an import whose ConfigMap could not be read."""
+_WILDCARDS: Final = "*?["
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ class PodFiles:
             return None, f"the volume at {folder} shows {_names(mount)} {reason}"
         source = self._source(taking[0])
         if source is None:
-            return None, f"ConfigMap {taking[0].name} was not read"
+            return None, f"ConfigMap {taking[0].name} {NOT_READ}"
         return (None, f"ConfigMap {source} is immutable") if source.immutable else (source, "")
 
     def _source(self, backing: Backing) -> Source | None:

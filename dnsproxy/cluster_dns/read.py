@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import trio
 
@@ -16,7 +16,7 @@ from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.own_service import FoundOwn, find_own, pods_of, slices_request
-from dnsproxy.cluster_dns.requests import SERVICE, Answer, Denied, Request, Unreadable
+from dnsproxy.cluster_dns.requests import SERVICE, Answer, Denied, Fault, Request, Unreadable, fault_of
 from sidecar.kubernetes import objects
 from sidecar.kubernetes.cluster import could_not_ask
 from sidecar.kubernetes.config import find_cluster
@@ -120,17 +120,23 @@ async def _list(client: Reads, request: Request, seconds: float) -> Answer:
     return next((Unreadable(one.reason) for one in bad), tuple(found.values()))
 
 
-async def read_own_addresses(client: ApiClient, ref: ObjectRef) -> tuple[Endpoint, ...]:
-    """The addresses of dnsproxy's Service; none if it does not exist or may not be read. Raises StartError."""
+async def read_one(client: Reads, request: Request) -> Any | Fault:
+    """The answer to one request, None if the object does not exist, or why it could not be read. Raises StartError."""
+    answer = (await gather(client, lambda answers: () if request in answers else (request,)))[request]
+    return fault_of(request, answer) if isinstance(answer, Denied | Unreadable) else answer
+
+
+async def read_own_addresses(client: ApiClient, ref: ObjectRef) -> tuple[Endpoint, ...] | Fault:
+    """The addresses of dnsproxy's Service, none if it does not exist. Raises StartError."""
     request = Request(SERVICE, ref.namespace, ref.name)
-    return find_own(await gather(client, lambda answers: () if request in answers else (request,)), ref).endpoints
+    found = await read_one(client, request)
+    return found if isinstance(found, Fault) else find_own({request: found}, ref).endpoints
 
 
-async def read_own_pods(client: ApiClient, ref: ObjectRef) -> tuple[Endpoint, ...]:
-    """The admin ports of dnsproxy's ready pods; none if they may not be listed. Raises StartError."""
-    request = slices_request(ref)
-    listed = (await gather(client, lambda answers: () if request in answers else (request,)))[request]
-    return pods_of(listed) if isinstance(listed, tuple) else ()
+async def read_own_pods(client: ApiClient, ref: ObjectRef) -> tuple[Endpoint, ...] | Fault:
+    """The admin ports of dnsproxy's ready pods. Raises StartError."""
+    found = await read_one(client, slices_request(ref))
+    return found if isinstance(found, Fault) else pods_of(found or ())
 
 
 async def read_own(

@@ -41,6 +41,8 @@ class Fault:
     """What and where; may contain text from the cluster."""
     remedy: str = ""
     """What to do; empty if the text says it."""
+    request: Request | None = None
+    """What could not be read, and so the right that may be missing; None for contents."""
 
     def __str__(self) -> str:
         return f"{self.text}; {self.remedy}" if self.remedy else self.text
@@ -116,6 +118,15 @@ class Unreadable:
     reason: str
 
 
+def fault_of(request: Request, answer: Denied | Unreadable, instead: str = "") -> Fault:
+    """What an object that could not be read is to the result; `instead` is what to do without the right."""
+    if isinstance(answer, Unreadable):
+        return Fault(Blame.ACCESS, f"the answer to {request} is unreadable: {answer.reason}", request=request)
+    remedy = f"grant {request.verb} on it: {answer.message}"
+    remedy = f"{instead}, or {remedy}" if instead else remedy
+    return Fault(Blame.ACCESS, f"not allowed to {request}", remedy, request)
+
+
 Answer = Any
 """The object (a tuple of them for a list), None if it does not exist, Denied or Unreadable."""
 
@@ -173,13 +184,7 @@ class Requests:
             return Missing.UNSEEN
         self.asked[request] = None
         answer = self._answers.get(request, Missing.UNSEEN)
-        if isinstance(answer, Denied):
-            remedy = f"grant {request.verb} on it: {answer.message}"
-            self.report(
-                Fault(Blame.ACCESS, f"not allowed to {request}", f"{instead}, or {remedy}" if instead else remedy)
-            )
-            return Missing.UNSEEN
-        if isinstance(answer, Unreadable):
-            self.report(Fault(Blame.ACCESS, f"the answer to {request} is unreadable: {answer.reason}"))
+        if isinstance(answer, Denied | Unreadable):
+            self.report(fault_of(request, answer, instead))
             return Missing.UNSEEN
         return Missing.ABSENT if answer is None else answer

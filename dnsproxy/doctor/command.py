@@ -50,8 +50,8 @@ Examples:
 \b
 Outside the cluster nothing is dialled. A pod without any rights can do that part:
   dnsproxy doctor app.example.org --save facts.json
-  kubectl run switchback-doctor --rm -i --restart=Never --image=localhost/switchback:0.1.0 -- \\
-    dnsproxy doctor --from - --probe < facts.json
+  kubectl run switchback-doctor --rm -i --restart=Never --image=IMAGE -- dnsproxy doctor --from - --probe < facts.json
+The doctor prints these lines with the IMAGE of the installation, if it finds one.
 
 \b
 RBAC rights, for the whole cluster: list services, endpointslices, nodes, namespaces, deployments, daemonsets,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import click
+import trio
 
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.method_choice import choose_method
@@ -19,6 +20,7 @@ from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client
+from dnsproxy.cluster_dns.requests import DEPLOYMENT
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.config_map import format_diffs
 from dnsproxy.install.change.refusal import ChangeRefused
@@ -26,12 +28,22 @@ from dnsproxy.install.change.rewrite_coverage import describe_rewrites, find_rew
 from dnsproxy.install.progress import Progress
 from dnsproxy.install.report import event_reasons
 from dnsproxy.install.report.outcome import RunReport, format_document, format_lines, judge_install, judge_uninstall
-from dnsproxy.install.report.rights import WATCH_NAME, format_roles, grants_of, watch_grants_of
+from dnsproxy.install.report.rights import WATCH_NAME, Grant, format_roles, grants_of, watch_grants_of
 from dnsproxy.install.report.verdict import StatusReport, Verdict
 from dnsproxy.install.run import applying
 from dnsproxy.install.run.applying import Planned, Settled
-from dnsproxy.install.run.ending_operate import SECONDS, delete_objects_of_operate, end_operate
+from dnsproxy.install.run.ending_operate import delete_objects_of_operate, end_operate
 from dnsproxy.install.run.result_event import record_result
+from dnsproxy.install.run.stanza_writers import (
+    SCALE,
+    SECONDS,
+    Writer,
+    check_none,
+    check_scalable,
+    find_writers,
+    requests_of,
+    stop_writers,
+)
 from dnsproxy.install.run.survey import InstallRequest
 from dnsproxy.install.run.upstream_comparison import compare_upstreams
 from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, wait_loaded
@@ -46,6 +58,9 @@ from sidecar.values.text import escape_controls, escaped_json, one_line
 _COLOURS: Final = {0: "green", 1: "red"}
 _REASONS: Final[dict[int, Reason]] = {ExitStatus.DONE: event_reasons.INSTALLED, ExitStatus.NO: event_reasons.NOT_LOADED}
 """Of an install that has written, or found nothing to write."""
+_WRITERS_SECONDS: Final = 3.0
+"""Seconds after an uninstall's last write before its last look: a program that watches the cluster's DNS restores the
+stanza within about one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +77,10 @@ class RunOptions:
     as_json: bool
     events: bool = False
     """Whether the result also becomes an Event."""
+    namespace: str = ""
+    """The namespace of the installation, in which the programs run that would restore the stanza."""
+    stop_writers: bool = False
+    """Whether an uninstall ends these."""
     operate: ObjectRef | None = None
     """A Deployment of `dnsproxy operate` that ends before its stanza is removed."""
     keep_stanza: bool = False
@@ -124,13 +143,16 @@ async def _uninstall_with_operate(client: ApiClient, where: ServiceRef, options:
     operate = options.operate
     if options.hook is not None:
         await check_hook(client, options.hook.namespace, options.hook.name)
+    writers = () if options.keep_stanza else await _find_others(client, options)
+    if not options.dry_run:
+        await _stop(client, writers, options)
     if operate is None or options.dry_run:
-        return await _uninstall(client, where, options)
+        return await _uninstall(client, where, options, writers)
     name = f"{operate.namespace}/{operate.name}"
     waiting = Progress(f"the pods of {name} to end", SECONDS, silent=options.as_json)
     await end_operate(client, operate, on_wait=lambda passed: waiting(passed, ()))
     waiting.end()
-    status = ExitStatus.DONE if options.keep_stanza else await _uninstall(client, where, options)
+    status = ExitStatus.DONE if options.keep_stanza else await _uninstall(client, where, options, writers)
     if status == ExitStatus.DONE:
         deleted = await delete_objects_of_operate(client, operate)
         if not options.as_json:
@@ -138,9 +160,30 @@ async def _uninstall_with_operate(client: ApiClient, where: ServiceRef, options:
     return status
 
 
-async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions) -> int:
+async def _find_others(client: ApiClient, options: RunOptions) -> tuple[Writer, ...]:
+    """What would restore the stanza, beside the Deployment that --operate deletes."""
+    found = await find_writers(client, options.namespace)
+    deleted = (DEPLOYMENT.name, options.operate.name) if options.operate else ()
+    return tuple(writer for writer in found if (writer.kind, writer.name) != deleted)
+
+
+async def _stop(client: ApiClient, writers: Sequence[Writer], options: RunOptions) -> None:
+    """Scale the writers to 0 with --stop-writers. Raises ChangeRefused and StartError; no stanza was touched then."""
+    (check_scalable if options.stop_writers else check_none)(writers)
+    if not writers:
+        return
+    waiting = Progress(
+        f"the pods of {' and '.join(one.name for one in writers)} to end", SECONDS, silent=options.as_json
+    )
+    await stop_writers(client, options.namespace, writers, on_wait=lambda passed: waiting(passed, ()))
+    waiting.end()
+    for one in writers if not options.as_json else ():
+        click.echo(one_line(f"Scaled {one.kind} {one.namespace}/{one.name} to 0; its pods have ended"), err=True)
+
+
+async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions, writers: Sequence[Writer]) -> int:
     planned = await applying.plan_out(client, where)
-    report = _run_report(planned, options)
+    report = _run_report(planned, options, writers)
     _announce(report, options)
     if options.dry_run:
         return _finish_dry(report, options)
@@ -148,6 +191,7 @@ async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions) 
     zones = zones_to_ask(traces)
     asked = await _can_ask(planned.found, zones, options)
     settled = await applying.settle(client, lambda: applying.plan_out(client, where), planned)
+    written_at = trio.current_time()
     loaded: tuple[ProbeResult, ...] = ()
     if asked:
         progress = Progress("the cluster's DNS to drop it", options.seconds, silent=options.as_json)
@@ -156,15 +200,28 @@ async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions) 
         loaded = await wait_loaded(_places(planned.found, options), zones, GONE, seconds=seconds, progress=progress)
         progress.end()
     only_rewrites = bool(traces) and all(trace.rewrites for trace in traces)
+    last = settled.last
+    if settled.wrote and not settled.reverted:
+        await trio.sleep_until(written_at + _WRITERS_SECONDS)
+        last = await _look_again(client, where)
     verdict = judge_uninstall(
-        settled.last.edits,
+        last.edits,
         loaded,
         wrote=settled.wrote,
-        reverted=settled.reverted,
+        reverted=last.edits.changed,
         asked=options.seconds > 0,
         does="rewrites names" if only_rewrites else "asks dnsproxy",
     )
     return _finish(replace(report, wrote=settled.wrote, loaded=loaded), verdict, options)
+
+
+async def _look_again(client: ApiClient, where: ServiceRef) -> Planned:
+    """The plan for what stands there now: nothing to change, unless another program wrote."""
+    try:
+        return await applying.plan_out(client, where)
+    except StartError as error:
+        text = f"removed; whether the stanza is there again is unknown: {error}"
+        raise StartError(text, status=ExitStatus.UNKNOWN) from None
 
 
 async def _wait_loaded(settled: Settled, options: RunOptions) -> tuple[ProbeResult, ...]:
@@ -202,7 +259,8 @@ def _places(found: Found, options: RunOptions) -> tuple[Endpoint, ...]:
     return (options.dns,) if options.dns else places_to_ask(found)
 
 
-def _run_report(planned: Planned, options: RunOptions) -> RunReport:
+def _run_report(planned: Planned, options: RunOptions, writers: Sequence[Writer] = ()) -> RunReport:
+    """`writers`: those that an uninstall ends, or is refused for."""
     survey = planned.survey
     asked = survey.asked if survey else planned.found.asked
     chosen, live = planned.edits.rewrites, survey.rewrites if survey else None
@@ -211,11 +269,18 @@ def _run_report(planned: Planned, options: RunOptions) -> RunReport:
         planned.choice,
         planned.wanted.addresses if planned.wanted else (),
         survey.zones_from if survey else "",
-        grants_of(asked, planned.edits.changes),
+        grants_of([*asked, *requests_of(options.namespace)], planned.edits.changes) + _scaling(writers, options),
         watch_grants_of(asked, planned.edits.changes) if survey else (),
         dry_run=options.dry_run,
         names=describe_rewrites(chosen, live) if chosen and live else "",
+        stopped=tuple(map(str, writers)) if options.stop_writers else (),
+        writers=() if options.stop_writers else tuple(map(str, writers)),
     )
+
+
+def _scaling(writers: Sequence[Writer], options: RunOptions) -> tuple[Grant, ...]:
+    stopped = writers if options.stop_writers else ()
+    return tuple(Grant(one.namespace, SCALE.group, SCALE.plural, one.name, "patch") for one in stopped)
 
 
 def _announce(report: RunReport, options: RunOptions) -> None:
@@ -223,14 +288,16 @@ def _announce(report: RunReport, options: RunOptions) -> None:
         return
     for note in (*report.edits.notes, *report.edits.refusals):
         click.echo(f"Note: {one_line(note)}", err=True)
+    for writer in report.writers:
+        click.echo(one_line(f"Note: refused while it runs, without --stop-writers: {writer}"), err=True)
     for line in format_lines(report):
         click.echo(one_line(line), err=options.dry_run)
 
 
 def _finish_dry(report: RunReport, options: RunOptions) -> int:
+    refused = bool(report.edits.refusals or report.writers)
     verdict = Verdict(
-        ExitStatus.NO if report.edits.refusals else ExitStatus.DONE,
-        "nothing was written: these are the changes that would be made",
+        ExitStatus.NO if refused else ExitStatus.DONE, "nothing was written: these are the changes that would be made"
     )
     if options.as_json:
         return _finish(report, verdict, options)

@@ -13,6 +13,7 @@ import click
 
 from dnsproxy.cluster_dns.options import (
     OBJECT_REF,
+    OWN_SERVICE,
     cluster_options,
     is_given,
     make_service_ref,
@@ -43,7 +44,7 @@ _WAIT_SECONDS: Final = 120.0
 """Seconds. The kubelet updates a ConfigMap within a minute, and CoreDNS reloads it within 45 s more."""
 _ON_CLUSTERS: Final = (
     *("kubeconfig", "context", "dns_service", "service", "dns", "method", "from", "timeout", "output"),
-    *("accept_upstreams", "events", "watch", "operate", "keep_stanza", "hook", *ON_WATCHES),
+    *("accept_upstreams", "events", "watch", "operate", "stop_writers", "keep_stanza", "hook", *ON_WATCHES),
 )
 _ON_FILES: Final = ("in_place", "coredns_version")
 
@@ -64,8 +65,13 @@ UNINSTALL_EPILOG = """\b
 Examples:
   dnsproxy uninstall --dry-run
   dnsproxy uninstall --context production
-  dnsproxy uninstall --operate switchback/operate         whatever would restore the stanza goes first
+  dnsproxy uninstall --stop-writers                       scales what would restore the stanza to 0 first
+  dnsproxy uninstall --operate switchback/operate         deletes operate first, and what it made at the end
   dnsproxy uninstall --file Corefile --in-place
+
+\b
+RBAC, beside that of `dnsproxy install`: in the namespace of --service list deployments and pods, and get the Lease
+switchback-operate; with --stop-writers patch deployments/scale.
 
 \b
 Exit status: 0 everything is removed, 1 not everything could be removed, 2 bad usage, 3 unknown.
@@ -165,6 +171,19 @@ def install(
 @cluster_options
 @_run_options
 @click.option(
+    "--service",
+    type=OBJECT_REF,
+    default=OWN_SERVICE,
+    help="dnsproxy's own Service. In its namespace, or that of --operate, `dnsproxy operate` and `dnsproxy install "
+    "--watch` are looked for, which would restore the stanza.",
+)
+@click.option(
+    "--stop-writers",
+    is_flag=True,
+    help="First scale the Deployments of these to 0, and wait until their pods have ended. Without it, uninstall "
+    "refuses while one runs.",
+)
+@click.option(
     "--operate",
     type=OBJECT_REF,
     help="First delete this Deployment of `dnsproxy operate`, which would restore the stanza, and wait until its pods "
@@ -187,8 +206,8 @@ def uninstall(
 ) -> None:
     """Remove dnsproxy from the cluster's DNS; everything else stays as it is.
 
-    Removes everything with dnsproxy's markers, whatever the method, also of an incomplete install, and queries the DNS
-    until it no longer asks dnsproxy.
+    Removes everything with dnsproxy's markers, whatever the method, also of an incomplete install, queries the DNS
+    until it no longer asks dnsproxy, and looks again whether the stanza stays away.
     """
     _check_together(ctx, file=file)
     if file is not None:
@@ -213,7 +232,9 @@ def _options_of(values: dict[str, Any], *, dry_run: bool) -> RunOptions:
         dry_run=dry_run,
         as_json=values["output"] == "json",
         events=values.get("events", False),
+        namespace=(values.get("operate") or values["service"]).namespace,
         operate=values.get("operate"),
+        stop_writers=values.get("stop_writers", False),
         keep_stanza=values.get("keep_stanza", False),
         hook=values.get("hook"),
     )

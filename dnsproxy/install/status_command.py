@@ -33,11 +33,11 @@ Examples:
   kubectl -n switchback exec deploy/operate -- dnsproxy status
 
 \b
-RBAC in the namespace of the cluster's DNS: get services and configmaps, list deployments and daemonsets; if the Service
-is not kube-dns, list services too. Faults name missing rights. Without get on dnsproxy's own Service its address is not
-compared; without list on ingresses in all namespaces, or --from, the zones are not. With list on events there and in
-dnsproxy's namespace, it also shows what an installer reported last. With list on endpointslices there, and a route to
-its pods or get on pods/proxy, it shows which versions run; a difference does not change the exit status.
+RBAC in the namespace of the cluster's DNS: get services and configmaps, list deployments, daemonsets and events; if the
+Service is not kube-dns, list services too. In dnsproxy's namespace: get its Service, list endpointslices and events,
+and, where its pods cannot be reached directly, get pods/proxy. For a stanza with zones, without --from: list ingresses
+in all namespaces. A fact that must not be read is unknown, with the missing right. A difference between the versions
+that run does not change the exit status.
 """
 
 

@@ -177,7 +177,7 @@ def test_a_guide_leaves_nothing_of_theirs_and_no_lookup_fails(
 
         assert played.operate is not None
         assert played.operate.terminate() == 0
-        removed = shell.run(f"{sys.executable} -m dnsproxy uninstall --dns {dns}")
+        removed = shell.run(f"{sys.executable} -m dnsproxy uninstall --stop-writers --dns {dns}")
         assert removed.returncode == 0, removed.stderr
         assert text_of(server) == theirs.take_out(alone)
         assert theirs.take_out(alone).strip() == original.strip()

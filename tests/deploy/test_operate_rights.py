@@ -111,12 +111,12 @@ delete leases switchback-operate in switchback
 list leases in switchback
 get felixconfigurations other
 list felixconfigurations
-list events in kube-system
-list events in switchback
+list events
+list events in default
 patch events any in switchback
 delete events any in switchback
 list pods
-list pods in switchback
+list pods in kube-system
 get pods any in switchback
 get pods/proxy any in switchback
 create pods in kube-system
@@ -175,8 +175,11 @@ delete services relay-nginx in switchback
 create leases in switchback
 get leases switchback-operate in switchback
 update leases switchback-operate in switchback
+list events in kube-system
+list events in switchback
+list pods in switchback
 """.strip().splitlines()
-"""What steering takes. What the cluster's DNS takes is shown by the installations below."""
+"""What steering, `status` and `uninstall` take. What the cluster's DNS takes is shown by the installations below."""
 
 numbers = itertools.count()
 
@@ -193,7 +196,6 @@ class Installed:
 
     def command_line(self, command: str, *arguments: str) -> list[str]:
         where = ["--kubeconfig", str(self.kubeconfig), "--service", "switchback/dnsproxy"]
-        where = where[:2] if command == "uninstall" else where
         where += [] if command == "status" else ["--timeout", "0"]
         return [sys.executable, "-m", "dnsproxy", command, *where, *arguments]
 
@@ -223,6 +225,8 @@ def installed(
     """The installation, or with an indirect parameter the overlay of that name."""
     folder = DEPLOY / "overlays" / request.param if hasattr(request, "param") else INSTALLATION
     rendered = render(folder)
+    # It runs here as a process, if at all.
+    find(rendered, "Deployment", "operate")["spec"]["replicas"] = 0
     put(bare, [one for one in rendered if one["kind"] in {"Namespace", "Service", "Deployment", *RIGHTS}])
     bare.request("PATCH", SLICE, ready_slice(), content_type="application/apply-patch+yaml")
     bare.create_ingress("shop", ["shop.example.org"])
@@ -311,6 +315,9 @@ def test_the_program_itself_installs_and_repairs_with_no_right_missing(
             operate.wait(lambda: {"StanzaInstalled", "StanzaRepaired"} <= installed.reasons())
             assert faults(operate) == []
             assert installed.server.request("GET", LEASE)["spec"]["holderIdentity"]
+            refused = installed.run("uninstall")
+            assert (refused.returncode, "which holds the Lease switchback/" in refused.stderr) == (1, True)
+            assert installed.config_maps() == after
             assert operate.terminate() == 0
         # It was given back, so that a successor leads at once.
         assert not installed.server.request("GET", LEASE)["spec"].get("holderIdentity")

@@ -25,6 +25,8 @@ _KINDS = {
     "endpointslices": "EndpointSlice",
     "ingresses": "Ingress",
     "events": "Event",
+    "pods": "Pod",
+    "leases": "Lease",
 }
 
 
@@ -67,7 +69,7 @@ class FakeApi:
         return 200, {"metadata": {"resourceVersion": "1", **following}, "items": items[start:stop]}
 
     def write(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        """Status and body for a guarded change of a ConfigMap; the kind of patch follows from its content."""
+        """Status and body for a change."""
         if any(path.endswith(end) for end in self.forbidden_writes):
             return 403, _failure(403, "Forbidden", "no rule allows it")
         if path.endswith("/events"):
@@ -76,6 +78,12 @@ class FakeApi:
                 return 409, _failure(409, "AlreadyExists", f"events {name} already exists")
             self.objects = [*self.objects, body]
             return 201, body
+        if path.endswith("/scale"):
+            return self._scale(path.removesuffix("/scale").rpartition("/")[2], body)
+        return self._write_config_map(method, path, body)
+
+    def _write_config_map(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        """A guarded change; the kind of patch follows from its content."""
         namespace, _, name = path.partition("/namespaces/")[2].partition("/configmaps/")
         found = [one for one in self.objects if self._is_in(one, namespace, "ConfigMap", "")]
         there = next((one for one in found if one["metadata"]["name"] == name), None)
@@ -94,6 +102,14 @@ class FakeApi:
         _merge(there, {key: value for key, value in body.items() if key in ("data", "metadata")})
         there["metadata"]["resourceVersion"] = self._next_version()
         return 200, there
+
+    def _scale(self, name: str, body: Any) -> tuple[int, Any]:
+        """Scale a Deployment; its pods, whose names begin with its own, are gone at once."""
+        pods = [one for one in self.objects if one["kind"] == "Pod" and one["metadata"]["name"].startswith(f"{name}-")]
+        self.objects = [one for one in self.objects if one not in pods]
+        (found,) = (one for one in self.objects if (one["kind"], one["metadata"]["name"]) == ("Deployment", name))
+        found["spec"]["replicas"] = body["spec"]["replicas"]
+        return 200, {"kind": "Scale", **body}
 
     def _next_version(self) -> str:
         return str(1 + max(int(one["metadata"].get("resourceVersion") or 0) for one in self.objects))

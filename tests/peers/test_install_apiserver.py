@@ -80,7 +80,7 @@ class Scene:
             yield coredns
 
     def run(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
-        own = ["--service", f"{self.cluster.namespace}/dnsproxy"] if command != "uninstall" else []
+        own = ["--service", f"{self.cluster.namespace}/dnsproxy"]
         dns = ["--dns", f"127.0.0.1:{self.port}"]
         return self.cluster.dnsproxy(command, *own, *dns, *arguments, kubeconfig=kubeconfig)
 
@@ -313,7 +313,7 @@ def test_two_concurrent_installs_give_one_stanza_and_two_uninstalls_none(scene: 
     assert both("install", "--service", f"{cluster.namespace}/dnsproxy") == [0, 0, 0]
     text = cluster.data("coredns")["Corefile"]
     assert text.count("BEGIN switchback") == text.count(f"forward . {address}") == 1
-    assert both("uninstall") == [0, 0, 0]
+    assert both("uninstall", "--service", f"{cluster.namespace}/dnsproxy") == [0, 0, 0]
     assert cluster.data("coredns")["Corefile"] == COREFILE
 
 
@@ -476,10 +476,10 @@ def test_killed_again_and_again_the_clusters_dns_answers_and_the_next_run_finish
     cluster.create_own_service()
     own = ["--service", f"{cluster.namespace}/dnsproxy", "--dns", f"127.0.0.1:{scene.port}"]
     with scene.coredns() as coredns, lookups(coredns) as failed:
-        for command, arguments in (("install", own), ("uninstall", own[2:])):
+        for command in ("install", "uninstall"):
             for tenths in (3, 6, 8, 10, 12, 15, 20):
                 process = subprocess.Popen(
-                    cluster.command_line(command, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                    cluster.command_line(command, *own), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
                 )
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(tenths / 10)

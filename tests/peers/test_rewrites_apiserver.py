@@ -77,9 +77,9 @@ class Tenant:
         return ["--from", self.dnsproxy.admin, "--dns", f"127.0.0.1:{self.port}"]
 
     def run(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
-        own = ["--service", f"{self.cluster.namespace}/dnsproxy", *self.places] if command != "uninstall" else []
-        dns_ = own or self.places[2:]
-        return self.cluster.dnsproxy(command, *dns_, *arguments, kubeconfig=kubeconfig)
+        own = ["--service", f"{self.cluster.namespace}/dnsproxy"]
+        own += self.places[2:] if command == "uninstall" else self.places
+        return self.cluster.dnsproxy(command, *own, *arguments, kubeconfig=kubeconfig)
 
     def key(self) -> str:
         return self.cluster.data("coredns-custom").get(KEY, "")

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ import yaml
 
 from release.artefacts import CHECKSUMS, REPOSITORIES, image_name
 from release.pinned import images_in
+from release.repository import write_image_name
+from sidecar.values.errors import StartError
 from tests.kit.oci_registry import registry
 from tests.kit.programs import program
 from tests.release.archives import usual, write_archive
@@ -78,6 +81,21 @@ def test_a_second_run_gives_the_same_bytes(dist: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (second / CHECKSUMS).read_text() == (dist / CHECKSUMS).read_text()
+
+
+@peers
+def test_the_doctor_of_the_release_knows_its_image(dist: Path) -> None:
+    with zipfile.ZipFile(dist / f"switchback-{VERSION}-py3-none-any.whl") as wheel:
+        module = wheel.read("dnsproxy/doctor/judge/installation.py").decode()
+    assert f'BUILT_FOR: Final = "{IMAGE}:{VERSION}"' in module.splitlines()
+
+
+def test_sources_without_a_place_for_the_image_are_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "dnsproxy" / "doctor" / "judge" / "installation.py"
+    file.parent.mkdir(parents=True)
+    file.write_text('BUILT_FOR: Final = "other"\n')
+    with pytest.raises(StartError, match=r"judge/installation.py has no line for the image"):
+        write_image_name(tmp_path, image=IMAGE, version=VERSION)
 
 
 @peers

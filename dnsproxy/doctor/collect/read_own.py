@@ -8,7 +8,8 @@ tests/dnsproxy/doctor/collect/test_collecting.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -46,6 +47,7 @@ KEPT: Final = frozenset(
 _MOST_PODS: Final = 3
 _NOT_READY: Final = 503
 _PROXY_FAILED: Final = "error trying to reach"
+_PROGRAMS: Final = frozenset(["dnsproxy", "proxy"])
 _COMMANDS: Final = {"dnsproxy": "dnsproxy serve", "relay": "proxy"}
 
 
@@ -61,7 +63,7 @@ async def read_own_service(reader: Reader, key: str) -> OwnService:
     service = make_service(raw)
     path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
     async with side_by_side() as start:
-        settings = start(read_workload_settings, reader, namespace, raw)
+        workload = start(read_workload, reader, namespace, raw)
         slices = start(_read_slices, reader, path, f"list endpointslices {where}", f"{SERVICE_NAME}={name}")
     pods = pods_of(slices.value or [])
     ready = None if slices.value is None else sum(pods.values())
@@ -73,7 +75,8 @@ async def read_own_service(reader: Reader, key: str) -> OwnService:
         ready=ready,
         pods=tuple(address for address, _ in pods),
         pod_names=tuple(pod for _, pod in pods),
-        settings=settings.value,
+        image=workload.value.image,
+        settings=workload.value.settings,
     )
 
 
@@ -102,16 +105,31 @@ def pods_of(slices: Iterable[EndpointSlice]) -> dict[tuple[str, str], bool]:
     }
 
 
-async def read_workload_settings(reader: Reader, namespace: str, raw: RawService) -> dict[str, str]:
-    """The settings of the workload whose pods a Service selects: a Deployment, or a DaemonSet with one on each node."""
+@dataclass(frozen=True, slots=True)
+class OwnWorkload:
+    """What the pods of one of our Services run; empty if it is unknown."""
+
+    image: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+async def read_workload(reader: Reader, namespace: str, raw: RawService) -> OwnWorkload:
+    """The workload whose pods a Service selects: a Deployment, or a DaemonSet with one on each node."""
     selector = (raw.spec.selector or {}) if raw.spec else {}
     for plural in ("deployments", "daemonsets") if selector else ():
         path = f"/apis/apps/v1/namespaces/{namespace}/{plural}"
         workloads = await reader.list(path, Workload, f"list {plural}.apps in namespace {namespace}") or []
         matching = next((one for one in workloads if selector.items() <= labels_of(one).items()), None)
         if matching is not None:
-            return await _settings_of(reader, namespace, matching)
-    return {}
+            return OwnWorkload(_image_of(matching), await _settings_of(reader, namespace, matching))
+    return OwnWorkload()
+
+
+def _image_of(workload: Workload) -> str:
+    """That of the container that starts our program, else of the first one."""
+    containers = pod_of(workload).containers or ()
+    ours = [one for one in containers if one.program in _PROGRAMS]
+    return next((one.image or "" for one in (*ours, *containers)), "")
 
 
 async def _settings_of(reader: Reader, namespace: str, workload: Workload) -> dict[str, str]:

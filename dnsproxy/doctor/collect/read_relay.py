@@ -11,7 +11,7 @@ from typing import Final
 
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.doctor.collect.read_hosts import make_service
-from dnsproxy.doctor.collect.read_own import pods_of, read_own_service, read_workload_settings
+from dnsproxy.doctor.collect.read_own import pods_of, read_own_service, read_workload
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.model import OwnService, RouteService
 from dnsproxy.doctor.judge.installation import is_automatic
@@ -46,7 +46,7 @@ async def _read_routes(reader: Reader, namespace: str) -> OwnService:
         return OwnService(key, found=True)
     path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
     async with side_by_side() as start:
-        settings = start(read_workload_settings, reader, namespace, raw[0])
+        workload = start(read_workload, reader, namespace, raw[0])
         slices = start(_list_slices, reader, path, f"list endpointslices {where}")
     names = {one.metadata.name for one in raw}
     pods = pods_of(one for one in slices.value or () if _service_of(one) in names)
@@ -57,7 +57,8 @@ async def _read_routes(reader: Reader, namespace: str) -> OwnService:
         ready=None if slices.value is None else sum(pods.values()),
         pods=tuple(address for address, _ in pods),
         pod_names=tuple(pod for _, pod in pods),
-        settings=settings.value,
+        image=workload.value.image,
+        settings=workload.value.settings,
         routes=routes,
     )
 

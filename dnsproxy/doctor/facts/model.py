@@ -143,6 +143,8 @@ class OwnService(Fact, frozen=True):
     """The addresses of its pods."""
     pod_names: tuple[str, ...] = ()
     """Their names, in the order of `pods`."""
+    image: str = ""
+    """The image that its pods run; empty if it is unknown."""
     settings: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Its own variables: `PROXY_ROUTE`, `PROXY_PROXY_PROTOCOL`, `DNSPROXY_TARGET` ..."""
     loop: str = ""

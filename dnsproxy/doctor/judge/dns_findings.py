@@ -17,7 +17,7 @@ from dnsproxy.doctor.facts.cluster_dns import ClusterDns, Stanza
 from dnsproxy.doctor.facts.model import Admin, Facts, OwnService
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.installation import is_automatic
-from dnsproxy.doctor.judge.remedies import STATUS, deploy_line, look_from_inside, quoted
+from dnsproxy.doctor.judge.remedies import STATUS, UNINSTALL, deploy_line, look_from_inside, quoted
 from sidecar.values.endpoints import parse_endpoint
 
 STALE_SECONDS: Final = 300.0
@@ -102,7 +102,7 @@ def _judge_part(part: OwnService, stanzas: tuple[Stanza, ...], answers: set[str]
         text = f"the stanza forwards to {', '.join(asked)}, but Service {part.key} does not exist"
         steps = (
             Remedy("deploy dnsproxy again", (deploy,)),
-            Remedy("or uninstall the stanza", ("dnsproxy uninstall",)),
+            Remedy("or uninstall the stanza", (UNINSTALL,)),
         )
         yield _finding("dnsproxy-missing", text, steps=steps)
     elif part.found and part.ready == 0:
@@ -125,7 +125,7 @@ def _judge_source(part: OwnService, deploy: str) -> Iterator[Finding]:
     if part.found is False:
         steps = (
             Remedy("deploy dnsproxy again", (deploy,)),
-            Remedy("or uninstall the lines", ("dnsproxy uninstall",)),
+            Remedy("or uninstall the lines", (UNINSTALL,)),
         )
         yield _finding("dnsproxy-missing", f"Service {part.key} does not exist, {stays}", steps=steps)
     elif part.found and part.ready == 0:

@@ -1,4 +1,4 @@
-"""The installation: which folder of deploy/ fits a cluster, and how an installation of ours decides about names.
+"""The installation: which folder of deploy/ fits a cluster, its image, and how one of ours decides about names.
 
 The law: only what the facts show chooses a folder: how the owner of the cluster's DNS takes the stanza, and where its
 DNS was not read, the version of Kubernetes. Every other cluster gets the whole of deploy/. Tested in
@@ -16,6 +16,8 @@ from dnsproxy.doctor.facts.model import Facts, OwnService
 AUTO: Final = "auto"
 """The target with which the route Services say whose names are answered."""
 DEPLOY: Final = "deploy"
+BUILT_FOR: Final = ""
+"""The image of the release that this is, `NAME:TAG`; `make release` writes it here, and in a checkout there is none."""
 _BY_FORM: Final = MappingProxyType(
     {
         Form.EKS_ADDON.value: "eks",
@@ -41,6 +43,15 @@ def folder(facts: Facts) -> str:
 def prints(facts: Facts) -> bool:
     """Whether the owner of the cluster's DNS has to be handed the stanza."""
     return folder(facts) != DEPLOY or bool(facts.dns is not None and facts.dns.printed_as)
+
+
+def image_of(facts: Facts, built_for: str = BUILT_FOR) -> str:
+    """The image of our programs that the cluster's nodes can get: the one that runs, else that of this release.
+
+    Empty if neither is known.
+    """
+    parts = (facts.dnsproxy, facts.relay)
+    return next((part.image for part in parts if part is not None and part.image), built_for)
 
 
 def is_automatic(dnsproxy: OwnService | None) -> bool:

@@ -19,7 +19,7 @@ from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_annotations import Sends
 from dnsproxy.doctor.judge.header_mode import HeaderMode, describe, is_understood, usable_probes
 from dnsproxy.doctor.judge.paths import normalize_address
-from dnsproxy.doctor.judge.remedies import STATUS, deploy_line, quoted
+from dnsproxy.doctor.judge.remedies import STATUS, UNINSTALL, deploy_line, quoted
 
 TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
 """Settings of controllers that list the networks whose headers they trust."""
@@ -128,7 +128,7 @@ def _missing(part: OwnService, deploy: str) -> Finding:
     steps = (
         Remedy("deploy the relay", (deploy,)),
         Remedy("or name it, if it has another name", ("dnsproxy doctor --relay NAMESPACE/NAME",)),
-        Remedy("or uninstall the stanza", ("dnsproxy uninstall",)),
+        Remedy("or uninstall the stanza", (UNINSTALL,)),
     )
     return _finding("relay-missing", text, (), steps, severity=Severity.WARNING)
 
@@ -144,7 +144,7 @@ def _refused(part: OwnService, probes: Sequence[Probe], controllers: Sequence[Co
         text = "the controller behind the relay answers 400: it does not expect the PROXY header that the relay sends"
         steps = (
             *_agree(controllers, automatic=bool(part.routes)),
-            Remedy("or uninstall Switchback, if no load balancer sends the header either", ("dnsproxy uninstall",)),
+            Remedy("or uninstall Switchback, if no load balancer sends the header either", (UNINSTALL,)),
         )
         return _finding("relay-header-unwanted", text, describe(probes), steps)
     text = "connections through the relay open, but are not answered: the backend refuses them or their header"

@@ -17,16 +17,19 @@ from dnsproxy.doctor.facts.model import Facts, Service
 from dnsproxy.doctor.facts.probes import Header
 from dnsproxy.doctor.judge.findings import Remedy
 from dnsproxy.doctor.judge.header_annotations import HeaderSwitch, Sends, read_switches
-from dnsproxy.doctor.judge.installation import DEPLOY, folder, is_automatic, prints
+from dnsproxy.doctor.judge.installation import DEPLOY, folder, image_of, is_automatic, prints
 from dnsproxy.doctor.judge.ip_mode_remedy import judge_with, make_remedy, with_side_effects
 from dnsproxy.doctor.judge.provider import Provider, StatusSetting
 from dnsproxy.doctor.judge.short_circuit import IP_MODE_SINCE, Answer, DataPlane, parse_version
 
 LOAD_BALANCER_NAME: Final = "lb.example.org"
 """A placeholder for a name that resolves to the load balancer."""
-IMAGE: Final = "localhost/switchback:0.1.0"
+IMAGE: Final = "IMAGE"
+"""A placeholder for the image, where none is known."""
 STATUS: Final = "kubectl -n switchback exec deploy/operate -- dnsproxy status"
 """What is decided for each class and Gateway, with the evidence, and whether the stanza is loaded."""
+UNINSTALL: Final = "dnsproxy uninstall --stop-writers"
+"""Also while `dnsproxy operate` runs, which would restore the stanza."""
 _WAIT: Final = ("kubectl -n switchback rollout status deployment/operate",)
 _PRINT: Final = (
     "kubectl -n switchback create job print --from=cronjob/dnsproxy-print",
@@ -192,11 +195,13 @@ def deploy_line(facts: Facts) -> str:
 def look_from_inside(facts: Facts) -> Remedy:
     """How to look from a pod at what cannot be dialled from this machine."""
     host = f" {quote(facts.hostname)}" if facts.hostname else ""
+    image = image_of(facts)
+    hint = "" if image else f". {IMAGE} is an image of Switchback that the nodes can pull or have"
     return Remedy(
-        "look from a pod: it reads these facts from the file, then asks DNS and dials from its place",
+        f"look from a pod: it reads these facts from the file, then asks DNS and dials from its place{hint}",
         (
             f"dnsproxy doctor{host} --save facts.json",
-            f"kubectl run switchback-doctor --rm -i --restart=Never --image={IMAGE} -- "
+            f"kubectl run switchback-doctor --rm -i --restart=Never --image={quote(image or IMAGE)} -- "
             "dnsproxy doctor --from - --probe < facts.json",
         ),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from dnsproxy.cluster_dns.requests import Fault
 from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
 from dnsproxy.hostnames.registrable import registrable_zones
 
@@ -24,6 +25,8 @@ class Coverage:
     """Where the hostnames come from; empty if they were not compared."""
     unknown: str = ""
     """Why they could not be compared; empty if they were, or need not be."""
+    unread: Fault | None = None
+    """The same, if a right is missing."""
     chosen: bool = False
     """Whether the hosts are outside by choice: a user chose the zones, because the method could serve every name, or an
     install would leave their zones out."""

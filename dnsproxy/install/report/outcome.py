@@ -43,6 +43,10 @@ class RunReport:
     loaded: tuple[ProbeResult, ...] = ()
     names: str = ""
     """For rewrite lines: how many names there are, in one line."""
+    stopped: tuple[str, ...] = ()
+    """For an uninstall: the programs that were ended because they would restore the stanza, or would be."""
+    writers: tuple[str, ...] = ()
+    """Such programs for which an uninstall is refused."""
 
 
 def judge_install(report: StatusReport, choice: Choice, *, wrote: bool, reverted: bool, asked: bool) -> Verdict:
@@ -75,7 +79,10 @@ def judge_uninstall(
     if edits.refusals:
         return Verdict(ExitStatus.NO, f"not everything was removed: {'; '.join(edits.refusals)}")
     if reverted:
-        text = "removed, and written again by another writer each time: is `dnsproxy install --watch` running?"
+        text = (
+            "not removed: another program has written it again, such as `dnsproxy operate` or `dnsproxy install "
+            "--watch` outside of the namespace of --service; end it and run this again"
+        )
         return Verdict(ExitStatus.NO, text)
     done = "removed" if wrote else "nothing has Switchback's markers"
     if states & {Presence.YES, Presence.PARTLY}:
@@ -133,6 +140,8 @@ def format_document(report: RunReport, verdict: Verdict) -> dict[str, Any]:
         ],
         "notes": list(edits.notes),
         "refusals": list(edits.refusals),
+        "stopped": list(report.stopped),
+        "writers": list(report.writers),
         "loaded": list(map(format_asked, report.loaded)),
         "rbac": make_roles(report.grants),
         "rbac_watch": make_roles(report.watch_grants, WATCH_NAME),

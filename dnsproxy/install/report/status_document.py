@@ -16,7 +16,7 @@ from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.rewrite_lines import hostnames_of
 from dnsproxy.install.report.comparison import format_coverage, format_drift, format_names, format_target
 from dnsproxy.install.report.steering_rows import format_steering_values
-from dnsproxy.install.report.verdict import StatusReport, Verdict
+from dnsproxy.install.report.verdict import StatusReport, Unread, Verdict
 from dnsproxy.install.report.version_rows import format_versions
 
 
@@ -28,7 +28,7 @@ def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
         "verdict": verdict.text,
         "service": _service(found),
         "server": _server(found.server),
-        "node_local": _node_local(found),
+        "node_local": _node_local(report),
         "choice": _choice(report),
         "installed": list(map(_trace, report.traces)),
         "drift": format_drift(report.drift),
@@ -40,9 +40,23 @@ def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
         "event": _event(report),
         "steering": format_steering_values(report.steering, report.steering_unknown),
         "versions": format_versions(report.versions),
+        "unknown": list(map(_unread, report.unknown)),
         "faults": [{"blame": fault.blame.value, "text": fault.text, "remedy": fault.remedy} for fault in found.faults],
         "read": list(map(str, found.asked)),
     }
+
+
+def _unread(one: Unread) -> dict[str, Any]:
+    request = one.fault.request
+    right = None
+    if request is not None:
+        right = {
+            "verb": request.verb,
+            "resource": request.kind.resource,
+            "name": request.name,
+            "namespace": request.namespace or None,
+        }
+    return {"fact": one.fact, "why": str(one.fault), "right": right}
 
 
 def _service(found: Found) -> dict[str, Any] | None:
@@ -52,14 +66,14 @@ def _service(found: Found) -> dict[str, Any] | None:
     return {"name": f"{service.namespace}/{service.name}", "addresses": list(service.addresses)}
 
 
-def _node_local(found: Found) -> dict[str, Any] | None:
-    cache = found.node_local
+def _node_local(report: StatusReport) -> dict[str, Any] | None:
+    cache = report.found.node_local
     if cache is None:
         return None
     return {
         **(_server(cache.server) or {}),
         "addresses": list(cache.addresses),
-        "passes_on": cache.passes_on,
+        "passes_on": None if report.why_unknown("node_local") else cache.passes_on,
     }
 
 

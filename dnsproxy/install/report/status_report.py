@@ -12,7 +12,9 @@ from typing import Final
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Hook, Server, StubDomains
 from dnsproxy.cluster_dns.image import Program, format_version
 from dnsproxy.cluster_dns.original_upstreams import UpstreamCheck
+from dnsproxy.cluster_dns.pod_files import NOT_READ
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
+from dnsproxy.cluster_dns.requests import Blame
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.rewrite_lines import hostnames_of
@@ -41,27 +43,45 @@ _STATES: Final = {Presence.YES: "ok", Presence.PARTLY: "part", Presence.NO: "no"
 
 def format_rows(report: StatusReport) -> list[Row]:
     """The table, with escaped text."""
-    rows = [*_found(report.found), *_chosen(report), *_installed(report), *_events(report)]
+    rows = [*_found(report), *_chosen(report), *_installed(report), *_events(report)]
     rows += rows_of_steering(report.steering, report.steering_unknown)
     rows += [*rows_of_versions(report.versions), *_faults(report.found)]
     return [Row(row.what, row.state, one_line(row.detail)) for row in rows]
 
 
-def _found(found: Found) -> Iterator[Row]:
+def _unknown(what: str, report: StatusReport, fact: str) -> Iterator[Row]:
+    """Nothing for a fact that is known."""
+    why = report.why_unknown(fact)
+    if why:
+        yield Row(what, "?", f"unknown: {why}")
+
+
+def _or_no(what: str, report: StatusReport, fact: str, no: str) -> Row:
+    """The row of a fact that is not there: `no` only if everything was read."""
+    return next(_unknown(what, report, fact), Row(what, "no", no))
+
+
+def _found(report: StatusReport) -> Iterator[Row]:
+    found = report.found
     if found.service is None:
-        yield Row("service", "no", f"no {found.where.service} in namespace {found.where.namespace}")
+        no = f"no {found.where.service} in namespace {found.where.namespace}"
+        yield _or_no("service", report, "service", no)
     else:
         addresses = ", ".join(found.service.addresses)
         yield Row("service", "ok", f"{found.service.namespace}/{found.service.name} at {addresses}")
     if found.server is None:
-        yield Row("server", "no", "not found")
+        yield _or_no("server", report, "server", "not found")
     else:
         yield from _rows_of_server("server", found.server)
     if found.node_local is not None:
         yield from _rows_of_server("node-local", found.node_local.server)
         at = ", ".join(found.node_local.addresses) or "an unknown address"
-        verb = "forwards" if found.node_local.passes_on else "does not forward"
-        yield Row("", "", f"pods ask it at {at}; it {verb} public names to the cluster's DNS")
+        verb = "it forwards" if found.node_local.passes_on else "it does not forward"
+        if report.why_unknown("node_local"):
+            verb = "it is unknown whether it forwards"
+        yield Row("", "", f"pods ask it at {at}; {verb} public names to the cluster's DNS")
+    else:
+        yield from _unknown("node-local", report, "node_local")
 
 
 def _rows_of_server(what: str, server: Server) -> Iterator[Row]:
@@ -83,7 +103,8 @@ def _rows_of_corefile(corefile: FoundCorefile) -> Iterator[Row]:
     by = f" ({owner.evidence})" if owner.evidence else ""
     yield Row("  owner", "", f"{owner.name}{by}: {owner.remark}")
     for hook in corefile.hooks:
-        yield Row("  import", "no" if _is_useless(hook) else "ok", _hook(hook))
+        state = "?" if hook.trouble.endswith(NOT_READ) else "no" if _is_useless(hook) else "ok"
+        yield Row("  import", state, _hook(hook))
     for file in corefile.files:
         yield Row("  imported", "", f"{file.key} in ConfigMap {file.source}, as {file.path}")
 
@@ -108,6 +129,9 @@ def _hook(hook: Hook) -> str:
 
 
 def _chosen(report: StatusReport) -> Iterator[Row]:
+    if report.why_unknown("choice"):
+        yield from _unknown("method", report, "choice")
+        return
     choice = report.choice
     form = f" of {choice.form.value}" if choice.form else ""
     yield Row("method", "ok" if choice.method else "no", f"{choice.method.value if choice.method else 'none'}{form}")
@@ -124,12 +148,17 @@ def _installed(report: StatusReport) -> Iterator[Row]:
     for trace in report.traces:
         yield Row("installed", "no" if trace.fault else "ok", _trace(trace))
     if not report.traces:
-        yield Row("installed", "no", "nothing has Switchback's markers")
+        yield _or_no("installed", report, "installed", "nothing has Switchback's markers")
     yield from rows_of_drift(report.drift)
-    yield from rows_of_coverage(report.coverage)
+    if report.traces and report.drift is None:
+        yield from _unknown("up to date", report, "drift")
+    if report.coverage.unread is None:
+        yield from rows_of_coverage(report.coverage)
+    yield from _unknown("zones", report, "coverage")
     yield from rows_of_names(report.names)
     yield from _asks("loaded", report.loaded, "no address of the cluster's DNS is known")
-    yield from _asks("dnsproxy", report.answers, "no address of it is known")
+    why = report.why_unknown("dnsproxy")
+    yield from _asks("dnsproxy", report.answers, f"unknown: {why}" if why else "no address of it is known")
     yield from _upstreams(report.upstreams)
 
 
@@ -166,10 +195,11 @@ def _events(report: StatusReport) -> Iterator[Row]:
     if report.event is not None:
         state = "no" if report.event.warns else "ok"
         yield Row("installer", state, f"{report.event.time}: {report.event.reason}: {report.event.note}")
+    yield from _unknown("installer", report, "event")
 
 
 def _faults(found: Found) -> Iterator[Row]:
     for fault in found.faults[:_MOST_FAULTS]:
-        yield Row("fault", "no", str(fault))
+        yield Row("fault", "?" if fault.blame is Blame.ACCESS else "no", str(fault))
     if len(found.faults) > _MOST_FAULTS:
         yield Row("fault", "no", f"and {len(found.faults) - _MOST_FAULTS} more")

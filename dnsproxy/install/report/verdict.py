@@ -14,7 +14,7 @@ from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.method_choice import Choice, Method
 from dnsproxy.cluster_dns.original_upstreams import UpstreamCheck, check_upstreams, find_original
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
-from dnsproxy.cluster_dns.requests import Blame
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, DAEMON_SET, SERVICE, Blame, Fault
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.model import Scope, listed
 from dnsproxy.corefile.rewrite_lines import MOST, hostnames_of
@@ -27,6 +27,16 @@ from dnsproxy.install.report.last_event import LastEvent
 from dnsproxy.install.report.steering_rows import faults_of_steering
 from dnsproxy.install.report.version_rows import Versions
 from sidecar.values.exit_status import ExitStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A fact that could not be read."""
+
+    fact: str
+    """Its key in the JSON document."""
+    fault: Fault
+    """Why, with the request that was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,41 @@ class StatusReport:
     """For rewrite lines: the names of dnsproxy's table; None if there are no lines."""
     versions: Versions | None = None
     """What runs in the cluster; None if it was not asked."""
+    unread: tuple[Unread, ...] = ()
+    """The facts beside those of discovery that could not be read."""
+
+    @property
+    def unknown(self) -> tuple[Unread, ...]:
+        """Every fact that is neither yes nor no, because an object could not be read."""
+        return (*(Unread(fact, fault) for fault in self._blocked for fact in self._hidden_by(fault)), *self.unread)
+
+    @property
+    def unread_faults(self) -> tuple[str, ...]:
+        """Everything that could not be read, each once."""
+        return tuple(dict.fromkeys(map(str, [*self._blocked, *(one.fault for one in self.unread)])))
+
+    @property
+    def _blocked(self) -> tuple[Fault, ...]:
+        return tuple(fault for fault in self.found.faults if fault.blame is Blame.ACCESS)
+
+    def _hidden_by(self, fault: Fault) -> Iterator[str]:
+        """The facts of discovery that are unknown with this fault."""
+        kind, cache = fault.request.kind if fault.request else None, self.found.node_local
+        hidden = {
+            "service": self.found.service is None,
+            "server": self.found.server is None,
+            "node_local": kind in (SERVICE, DAEMON_SET)
+            if cache is None
+            else kind in (SERVICE, CONFIG_MAP) and not cache.passes_on,
+            "choice": True,
+            "installed": not self.traces,
+            "drift": True,
+        }
+        yield from (fact for fact, is_so in hidden.items() if is_so)
+
+    def why_unknown(self, fact: str) -> str:
+        """Why a fact is unknown, as text; empty if it is known."""
+        return "; ".join(dict.fromkeys(str(one.fault) for one in self.unknown if one.fact == fact))
 
     @property
     def rewrites(self) -> bool:
@@ -83,10 +128,17 @@ class Verdict:
 
 
 def judge(report: StatusReport) -> Verdict:
-    """The verdict: the worst that is known."""
-    blocked = next((fault for fault in report.found.faults if fault.blame is Blame.ACCESS), None)
-    if blocked is not None:
-        return Verdict(ExitStatus.UNKNOWN, f"could not read everything: {blocked}")
+    """The verdict: the worst that is known. A `no` was read, and stays one beside facts that could not be."""
+    unread = "; ".join(report.unread_faults)
+    if any(fault.blame is Blame.ACCESS for fault in report.found.faults):
+        return Verdict(ExitStatus.UNKNOWN, f"could not read everything: {unread}")
+    verdict = _judge_read(report)
+    if verdict.status == ExitStatus.DONE and unread:
+        return Verdict(ExitStatus.UNKNOWN, f"{verdict.text}; but could not read everything: {unread}")
+    return verdict
+
+
+def _judge_read(report: StatusReport) -> Verdict:
     states = {asked.state for asked in report.loaded}
     damaged = next((trace for trace in report.traces if trace.fault), None)
     if damaged is not None:

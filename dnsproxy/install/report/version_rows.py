@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dnsproxy.cluster_dns.requests import Fault
 from dnsproxy.install.report.comparison import Row
 from sidecar.values.build import Build
 
@@ -38,6 +39,8 @@ class Versions:
     programs: Sequence[ProgramBuilds] = ()
     unknown: str = ""
     """Why the pods are not known; empty if they are."""
+    faults: Sequence[Fault] = ()
+    """What was not read because a right is missing."""
 
 
 def rows_of_versions(versions: Versions | None) -> Iterator[Row]:

@@ -6,12 +6,12 @@ The law: only its Deployment, the route Services with its label, and its Lease a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import msgspec
 
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.operate_objects import LEASE, MANAGER
+from dnsproxy.install.run.stanza_writers import SECONDS
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, ObjectMeta
@@ -20,9 +20,6 @@ from sidecar.kubernetes.relay_routes import MANAGED_BY
 from sidecar.kubernetes.removal import Ended, delete_object, end_workload, is_there
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
-
-SECONDS: Final = 120.0
-"""For its pods to end: four times what Kubernetes gives them."""
 
 
 class _Service(msgspec.Struct, frozen=True):

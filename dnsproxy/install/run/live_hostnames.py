@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.admin.listing import parse_listing
-from dnsproxy.cluster_dns.read import gather
-from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
+from dnsproxy.cluster_dns.read import read_one
+from dnsproxy.cluster_dns.requests import INGRESS, Fault, Request
 from dnsproxy.dns.names import is_within
 from dnsproxy.install.change.coverage import Coverage, find_coverage
 from dnsproxy.install.change.ingress_hosts import hosts_of
@@ -41,7 +41,11 @@ class FoundZones:
 
 
 class HostsDenied(StartError):
-    """RBAC does not allow to list the Ingresses."""
+    """RBAC does not allow to list the Ingresses, or they are unreadable."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(f"the hosts of the Ingresses could not be read: {fault}", status=ExitStatus.UNKNOWN)
+        self.fault = fault
 
 
 async def read_hostnames(client: ApiClient, admin: Endpoint | None) -> tuple[Iterable[str], str]:
@@ -55,13 +59,10 @@ async def read_hostnames(client: ApiClient, admin: Endpoint | None) -> tuple[Ite
             text = f"--from {admin}: the answer is not that of a `dnsproxy serve` of this version ({error})"
             raise StartError(text, status=ExitStatus.UNKNOWN) from None
         return [row.hostname for row in rows], f"the table of the dnsproxy at {admin}"
-    answers = await gather(client, lambda answers: () if ALL_INGRESSES in answers else (ALL_INGRESSES,))
-    listed = answers[ALL_INGRESSES]
-    if isinstance(listed, Denied):
-        text = f"it is not allowed to {ALL_INGRESSES} for their hosts: {listed.message}"
-        raise HostsDenied(text, status=ExitStatus.UNKNOWN)
-    ingresses: tuple[Ingress, ...] = listed if isinstance(listed, tuple) else ()
-    return hosts_of(ingresses), "the hosts of the cluster's Ingresses"
+    ingresses: tuple[Ingress, ...] | Fault | None = await read_one(client, ALL_INGRESSES)
+    if isinstance(ingresses, Fault):
+        raise HostsDenied(ingresses)
+    return hosts_of(ingresses or ()), "the hosts of the cluster's Ingresses"
 
 
 async def read_zones(
@@ -97,7 +98,7 @@ async def read_coverage(
         hostnames, source = await read_hostnames(client, admin)
     except StartError as error:
         if not own.answered:
-            return Coverage(unknown=str(error))
+            return Coverage(unknown=str(error), unread=error.fault if isinstance(error, HostsDenied) else None)
         hostnames, source = (), ""
     if own.answered:
         hostnames, source = [*hostnames, *zones], " and ".join(filter(None, (OWN_TABLE, source)))

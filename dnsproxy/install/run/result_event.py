@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
 from dnsproxy.cluster_dns.object_ref import ObjectRef
-from dnsproxy.cluster_dns.requests import SERVICE, Request
+from dnsproxy.cluster_dns.requests import SERVICE, Denied, Fault, Kind, Request, Unreadable, fault_of
 from dnsproxy.install.report import event_reasons
 from dnsproxy.install.report.last_event import OF_INSTALLERS, LastEvent, SeenEvent, find_last
-from sidecar.kubernetes.errors import ApiError
+from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.events.event import GROUP, PLURAL, About, Reason, event_path, make_event
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection
@@ -28,6 +29,7 @@ from sidecar.loop.side_by_side import read_each
 
 _SECONDS: Final = 10.0
 """Seconds for one answer of the API server."""
+_EVENT: Final = Kind("Event", PLURAL, GROUP, SeenEvent)
 
 
 class _Identity(msgspec.Struct, frozen=True):
@@ -47,19 +49,34 @@ async def record_result(client: ApiClient, own: ObjectRef, reason: Reason, note:
     return ""
 
 
-async def read_last_event(client: ApiClient, namespaces: Iterable[str]) -> LastEvent | None:
-    """The last Event of an installer in these namespaces; None if there is none, or if Events may not be read."""
+@dataclass(frozen=True, slots=True)
+class ReadEvents:
+    """What the Events of some namespaces say."""
+
+    last: LastEvent | None = None
+    """The last one of an installer; None if there is none among those that were read."""
+    faults: tuple[Fault, ...] = ()
+    """For each namespace whose Events could not be read."""
+
+
+async def read_last_event(client: ApiClient, namespaces: Iterable[str]) -> ReadEvents:
+    """The last Event of an installer in these namespaces. Never raises."""
     found = await read_each(lambda namespace: _read_events(client, namespace), dict.fromkeys(namespaces))
-    return find_last([event for events in found for event in events])
+    faults = tuple(one for one in found if isinstance(one, Fault))
+    return ReadEvents(find_last(event for one in found if not isinstance(one, Fault) for event in one), faults)
 
 
-async def _read_events(client: ApiClient, namespace: str) -> list[SeenEvent]:
-    path = f"/apis/{GROUP}/v1/namespaces/{namespace}/{PLURAL}"
-    collection = Collection("Event", path, SeenEvent, field_selector=OF_INSTALLERS)
+async def _read_events(client: ApiClient, namespace: str) -> list[SeenEvent] | Fault:
+    request = Request(_EVENT, namespace)
+    collection = Collection("Event", request.path, SeenEvent, field_selector=OF_INSTALLERS)
     try:
         found = await list_all(client, collection, pace=Pace(list_timeout=_SECONDS))
-    except ApiError:
+    except NotFound:
         return []
+    except Forbidden as error:
+        return fault_of(request, Denied(str(error)))
+    except ApiError as error:
+        return fault_of(request, Unreadable(str(error)))
     return [one for one in found.values() if isinstance(one, SeenEvent)]
 
 

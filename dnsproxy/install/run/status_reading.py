@@ -1,19 +1,21 @@
 """Status reading: what `dnsproxy status` reads from a cluster and asks its DNS.
 
-The law: GET requests and DNS queries only. A comparison whose objects may not be read is left out, and the report says
-so; it never hides what is known.
+The law: GET requests and DNS queries only. A comparison whose objects may not be read is not made, and the report has
+the missing right; it never hides what is known.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dnsproxy.cluster_dns.found import Found, ServiceRef
-from dnsproxy.cluster_dns.method_choice import Method, choose_method
+from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.probe_results import places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client, read_own_addresses, read_own_pods
+from dnsproxy.cluster_dns.requests import Fault
 from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.dns.rewrite_probe import domain_of
 from dnsproxy.install.change.config_map import Wanted
@@ -23,7 +25,7 @@ from dnsproxy.install.change.planning import plan_apply, plan_found
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.change.rewrite_coverage import RewriteCoverage, find_rewrite_coverage
-from dnsproxy.install.report.verdict import StatusReport
+from dnsproxy.install.report.verdict import StatusReport, Unread
 from dnsproxy.install.run.live_hostnames import read_coverage
 from dnsproxy.install.run.own_rewrites import RewritesReader
 from dnsproxy.install.run.result_event import read_last_event
@@ -63,8 +65,8 @@ async def read_status(request: StatusRequest) -> StatusReport:
         event = start(read_last_event, client, (request.where.namespace, request.own.namespace))
         steered = start(read_steering, client, request.own)
         versions = start(read_versions, client, request.own)
-    found, traces, coverage, live = dns.value
-    own, steering = addresses.value, steered.value
+    found, traces, live = dns.value.found, dns.value.traces, dns.value.live
+    own = () if isinstance(addresses.value, Fault) else addresses.value
     installed = tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))
     loaded = await ask_all((request.dns,) if request.dns else places_to_ask(found), zones_to_ask(traces))
     # One zone is enough: dnsproxy answers in all zones alike.
@@ -72,32 +74,81 @@ async def read_status(request: StatusRequest) -> StatusReport:
     drift = None
     if found.complete:
         drift = find_drift(found, traces, own=own, named=request.addresses, live=live, within=request.zones)
-    names = _compare_names(found, traces, live, request.zones) if live else None
-    own_parts = drift, coverage, event.value, steering.document, steering.unknown, names, versions.value
-    return StatusReport(found, choose_method(found), traces, loaded, answers, *own_parts)
+    # Whether the stanza has the address of the Service is unknown without that.
+    needed = {"drift": bool(installed) and drift is None, "dnsproxy": not answers}
+    unread = [
+        *_unread(addresses.value, *(fact for fact, is_so in needed.items() if is_so)),
+        *_unread(dns.value.pods, "names" if live else "coverage"),
+        *_unread(dns.value.coverage.unread, "coverage"),
+        *(one for fault in event.value.faults for one in _unread(fault, "event")),
+        *_unread(steered.value.unread, "steering"),
+        *(one for fault in versions.value.faults for one in _unread(fault, "versions")),
+    ]
+    return StatusReport(
+        found,
+        choose_method(found) if found.complete else Choice(None, "not everything could be read"),
+        traces,
+        loaded,
+        answers,
+        drift,
+        dns.value.coverage,
+        event.value.last,
+        steered.value.document,
+        steered.value.unknown,
+        _compare_names(found, traces, live, request.zones) if live else None,
+        versions.value,
+        tuple(unread),
+    )
 
 
-async def _read_dns(
-    client: ApiClient, request: StatusRequest
-) -> tuple[Found, tuple[Trace, ...], Coverage, LiveRewrites | None]:
+def _unread(read: object, *facts: str) -> Iterator[Unread]:
+    """The facts that rest on a read, if it failed."""
+    if isinstance(read, Fault):
+        yield from (Unread(fact, read) for fact in facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadDns:
     """The cluster's DNS with our traces in it, and what is compared with these."""
+
+    found: Found
+    traces: tuple[Trace, ...]
+    coverage: Coverage
+    live: LiveRewrites | None
+    pods: tuple[Endpoint, ...] | Fault
+    """The admin ports of dnsproxy's pods; empty if they were not needed."""
+
+
+async def _read_dns(client: ApiClient, request: StatusRequest) -> _ReadDns:
     found = await discover(client, request.where)
     traces = find_traces(found)
+    pods: tuple[Endpoint, ...] | Fault = (request.admin,) if request.admin else ()
+    if request.admin is None and traces and not _takes_every_name(traces):
+        pods = await read_own_pods(client, request.own)
     async with side_by_side() as start:
-        coverage = start(_read_coverage, client, request, found, traces)
-        live = start(_read_names, client, request, found, traces)
-    return found, traces, coverage.value, live.value
+        coverage = start(_read_coverage, client, request, found, traces, pods)
+        live = start(_read_names, request, found, traces, pods)
+    return _ReadDns(found, traces, coverage.value, live.value, pods)
+
+
+def _takes_every_name(traces: tuple[Trace, ...]) -> bool:
+    """Whether the cluster's DNS asks dnsproxy for every name, so that none of its table can be outside."""
+    return not any(one.rewrites for one in traces) and serves_every_name(zone for one in traces for zone in one.zones)
 
 
 async def _read_coverage(
-    client: ApiClient, request: StatusRequest, found: Found, traces: tuple[Trace, ...]
+    client: ApiClient,
+    request: StatusRequest,
+    found: Found,
+    traces: tuple[Trace, ...],
+    own: tuple[Endpoint, ...] | Fault,
 ) -> Coverage:
     traces = tuple(trace for trace in traces if trace.method is not Method.OVERRIDE_REWRITES)
     served = [zone for trace in traces for zone in trace.zones]
     if not traces or serves_every_name(served):
         return Coverage()
     chosen = not any(choose_method(found, trace.method).needs_zones for trace in traces)
-    pods = () if request.admin else await read_own_pods(client, request.own)
+    pods = () if request.admin or isinstance(own, Fault) else own
     coverage = await read_coverage(client, request.admin, served, pods=pods, within=request.zones, chosen=chosen)
     return (
         coverage if chosen or not coverage.zones else judge_coverage(coverage, _zones_planned(found, traces, coverage))
@@ -105,14 +156,16 @@ async def _read_coverage(
 
 
 async def _read_names(
-    client: ApiClient, request: StatusRequest, found: Found, traces: tuple[Trace, ...]
+    request: StatusRequest, found: Found, traces: tuple[Trace, ...], pods: tuple[Endpoint, ...] | Fault
 ) -> LiveRewrites | None:
     """The names of dnsproxy's table; None if there are no rewrite lines to compare them with."""
     lines = [trace.rewrites for trace in traces if trace.rewrites]
     if not lines:
         return None
-    pods = (request.admin,) if request.admin else await read_own_pods(client, request.own)
-    live = await RewritesReader().read(pods)
+    if isinstance(pods, Fault):
+        live = LiveRewrites(doubt=str(pods))
+    else:
+        live = await RewritesReader().read(pods)
     services = {one.service for one in (*live.names, *(row for line in lines for row in line.rewrites)) if one.service}
     places = (request.dns,) if request.dns else places_to_ask(found)
     looked_up = await look_up_services(places, services, domain_of(lines[0].marker))

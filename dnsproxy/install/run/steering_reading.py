@@ -14,9 +14,11 @@ import trio
 
 from dnsproxy.admin.steering_document import LARGEST, PATH, SteeringDocument, parse_steering
 from dnsproxy.cluster_dns.object_ref import ObjectRef
+from dnsproxy.cluster_dns.own_service import slices_request
+from dnsproxy.cluster_dns.requests import Denied, Fault, Kind, Request, fault_of
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, Condition, EndpointSlice, condition_of
-from sidecar.kubernetes.errors import ApiError, NotFound
+from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.one_shot import list_all
@@ -31,6 +33,8 @@ ADMIN_PORT: Final = 8085
 SECONDS: Final = 3.0
 """For the direct answer of a pod, and for one of the API server."""
 _ADMIN: Final = "admin"
+_PROXIED: Final = Kind("Pod", "pods/proxy", "", bytes)
+"""The answer of a pod's port through the API server."""
 _PACE: Final = Pace(list_timeout=10.0)
 
 
@@ -42,6 +46,8 @@ class ReadSteering:
     """That of the replica that leads, or of another one; None if none answered."""
     unknown: str = ""
     """Why there is no document; empty with one, and where `dnsproxy operate` does not run."""
+    unread: Fault | None = None
+    """The same, if a right is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +64,34 @@ async def read_steering(client: ApiClient, own: ObjectRef) -> ReadSteering:
         pods = await _read_pods(client, own.namespace)
     except NotFound:
         return ReadSteering()
+    except Forbidden as error:
+        fault = fault_of(slices_request(ObjectRef(own.namespace, SERVICE)), Denied(str(error)))
+        return ReadSteering(unknown=str(fault), unread=fault)
     except ApiError as error:
-        return ReadSteering(unknown=f"the pods of Service {own.namespace}/{SERVICE} may not be listed: {error}")
-    reasons = []
+        return ReadSteering(unknown=f"the pods of Service {own.namespace}/{SERVICE} could not be listed: {error}")
+    reasons: list[str] = []
+    unread: list[Fault] = []
     found: SteeringDocument | None = None
     for pod in pods:
         try:
             document = parse_steering(await ask_pod(client, own.namespace, pod, PATH, program=PROGRAM, largest=LARGEST))
+        except Forbidden as error:
+            unread.append(fault_of_pod(own.namespace, pod, error))
+            continue
         except (NoAnswer, ApiError, ValueError) as error:
             reasons.append(f"pod {pod.name}: {one_line(str(error))}")
             continue
         if document.leads:
             return ReadSteering(document)
         found = found or document
-    return ReadSteering(found, "" if found or not reasons else reasons[0])
+    if found is not None:
+        return ReadSteering(found)
+    return ReadSteering(None, next(iter([*map(str, unread), *reasons]), ""), next(iter(unread), None))
+
+
+def fault_of_pod(namespace: str, pod: Pod, error: Forbidden) -> Fault:
+    """What a pod that must not be asked through the API server is to a report."""
+    return fault_of(Request(_PROXIED, namespace, pod.name), Denied(str(error)))
 
 
 async def _read_pods(client: ApiClient, namespace: str) -> list[Pod]:

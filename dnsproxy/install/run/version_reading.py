@@ -12,11 +12,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.cluster_dns.object_ref import ObjectRef
+from dnsproxy.cluster_dns.requests import ENDPOINT_SLICE, Denied, Fault, Request, fault_of
 from dnsproxy.install.report.version_rows import ProgramBuilds, Versions
-from dnsproxy.install.run.steering_reading import ADMIN_PORT, PROGRAM, SERVICE, Pod, ask_pod, list_slices, pods_of
+from dnsproxy.install.run.steering_reading import (
+    ADMIN_PORT,
+    PROGRAM,
+    SERVICE,
+    Pod,
+    ask_pod,
+    fault_of_pod,
+    list_slices,
+    pods_of,
+)
 from sidecar.admin.asking import NoAnswer
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
-from sidecar.kubernetes.errors import ApiError, NotFound
+from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.loop.side_by_side import read_each
 from sidecar.values.build import UNKNOWN, Build, own_build
@@ -54,8 +64,11 @@ async def read_versions(client: ApiClient, own: ObjectRef) -> Versions:
         slices = await list_slices(client, own.namespace)
     except NotFound:
         return Versions(command)
+    except Forbidden as error:
+        fault = fault_of(Request(ENDPOINT_SLICE, own.namespace), Denied(str(error)))
+        return Versions(command, unknown=str(fault), faults=(fault,))
     except ApiError as error:
-        return Versions(command, unknown=f"the pods of namespace {own.namespace} may not be listed: {error}")
+        return Versions(command, unknown=f"the pods of namespace {own.namespace} could not be listed: {error}")
     found = _pods_by_program(slices, own.name)
     asked = [(program, pod) for program, pods in found.items() for _, pod in sorted(pods.items())[:MOST_PODS]]
     answers = await read_each(lambda one: _read_build(client, own.namespace, *one), asked)
@@ -63,9 +76,9 @@ async def read_versions(client: ApiClient, own: ObjectRef) -> Versions:
     for program, pods in found.items():
         said = {pod.name: answer for (of, pod), answer in zip(asked, answers, strict=True) if of is program}
         builds = {pod: answer for pod, answer in said.items() if isinstance(answer, Build)}
-        unread = {pod: answer for pod, answer in said.items() if isinstance(answer, str)}
+        unread = {pod: str(answer) for pod, answer in said.items() if not isinstance(answer, Build)}
         programs.append(ProgramBuilds(program.command, len(pods), builds, unread))
-    return Versions(command, tuple(programs))
+    return Versions(command, tuple(programs), faults=tuple(one for one in answers if isinstance(one, Fault)))
 
 
 def parse_build(metrics: str, prefix: str) -> Build:
@@ -90,10 +103,12 @@ def _pods_by_program(slices: Iterable[EndpointSlice], own: str) -> Mapping[_Prog
     return dict(sorted(found.items(), key=lambda item: item[0].command))
 
 
-async def _read_build(client: ApiClient, namespace: str, program: _Program, pod: Pod) -> Build | str:
-    """The build, or why there is none."""
+async def _read_build(client: ApiClient, namespace: str, program: _Program, pod: Pod) -> Build | Fault | str:
+    """The build, or why there is none: a Fault if a right is missing."""
     try:
         body = await ask_pod(client, namespace, pod, _METRICS, program=program.command, largest=_LARGEST)
         return parse_build(body.decode(errors="replace"), program.prefix)
+    except Forbidden as error:
+        return fault_of_pod(namespace, pod, error)
     except (NoAnswer, ApiError, ValueError) as error:
         return one_line(str(error))

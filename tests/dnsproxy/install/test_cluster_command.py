@@ -5,20 +5,26 @@ print_command.py is tested here too.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import pty
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
 import trio
 import yaml
 from click.testing import CliRunner
 
 from dnsproxy.cli import main
 from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
-from tests.dnsproxy.install.run.test_applying import cluster, corefile
+from tests.dnsproxy.install.run.test_applying import cluster, corefile, touch
+from tests.dnsproxy.install.run.test_stanza_writers import OPERATE
+from tests.dnsproxy.install.run.test_stanza_writers import deployment as operate
+from tests.dnsproxy.install.run.test_stanza_writers import pod as operate_pod
 from tests.dnsproxy.install.test_status_command import COLOURLESS
 from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream, silence
 from tests.kit.manifest_api import FakeApi, serving
@@ -286,3 +292,101 @@ async def test_an_event_that_is_not_allowed_changes_no_result(tmp_path: Path) ->
         done = await run("install", api, server, tmp_path, "--events")
     assert done.status == 0
     assert "Note: there is no Event in namespace switchback: 403" in done.errors
+
+
+def with_operate() -> FakeApi:
+    """A cluster with the stanza, and operate, which would restore it."""
+    replica = ("ReplicaSet", "operate-5f6c")
+    there = play(cluster(), plan(cluster()))
+    return FakeApi([*there, operate(*OPERATE), operate_pod(*OPERATE, owner=replica)])
+
+
+@pytest.mark.parametrize("arguments", [[], ["--output", "json"], ["--timeout", "0"]], ids=" ".join)
+async def test_while_operate_runs_an_uninstall_is_refused_with_the_command_that_does_both(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    before = copy.deepcopy(with_operate().objects)
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", with_operate(), server, tmp_path, *arguments)
+    assert (done.status, done.output) == (1, "")
+    assert "Error: dnsproxy operate in Deployment switchback/operate restores the stanza" in done.errors
+    assert "`dnsproxy uninstall --stop-writers`" in done.errors
+    assert done.api.objects == before
+
+
+async def test_with_stop_writers_operate_is_scaled_to_0_before_the_stanza_goes(tmp_path: Path) -> None:
+    async with faulty_upstream(other) as server:
+        dry = await run("uninstall", with_operate(), server, tmp_path, "--dry-run")
+        shown = await run("uninstall", dry.api, server, tmp_path, "--dry-run", "--stop-writers", "--output", "json")
+        done = await run("uninstall", dry.api, server, tmp_path, "--stop-writers")
+    assert (dry.status, shown.status) == (1, 0)
+    assert "Note: refused while it runs, without --stop-writers: dnsproxy operate in Deployment switc" in dry.errors
+    document = json.loads(shown.output)
+    rules = [rule for role in document["rbac"] for rule in role["rules"]]
+    assert {
+        "apiGroups": ["apps"],
+        "resources": ["deployments/scale"],
+        "resourceNames": ["operate"],
+        "verbs": ["patch"],
+    } in rules
+    assert (document["stopped"], document["writers"]) == (["dnsproxy operate in Deployment switchback/operate"], [])
+    assert (done.status, done.verdict) == (0, "removed, and the cluster's DNS no longer asks dnsproxy")
+    assert "Scaled Deployment switchback/operate to 0; its pods have ended" in done.errors
+    assert pick(done.api.objects, "Deployment", "operate")["spec"]["replicas"] == 0
+    assert "switchback" not in corefile(done.api)
+
+
+@pytest.mark.parametrize("path", ["/switchback/deployments", "/pods", "/leases/switchback-operate"])
+async def test_an_uninstall_that_must_not_look_for_writers_is_status_3_and_writes_nothing(
+    path: str, tmp_path: Path
+) -> None:
+    api = FakeApi(play(cluster(), plan(cluster())), forbidden=[path])
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", api, server, tmp_path)
+        stopped = await run("uninstall", api, server, tmp_path, "--stop-writers")
+    assert (done.status, stopped.status, done.output) == (3, 3, "")
+    assert "is unknown, and nothing was removed: not allowed to " in done.errors
+    assert "BEGIN switchback" in corefile(api)
+
+
+async def test_a_stanza_that_another_program_writes_again_within_a_second_is_not_removed(tmp_path: Path) -> None:
+    class Watched(FakeApi):
+        """Something that no look can find restores the Corefile, some reads after each write."""
+
+        reads = 0
+        stanza = ""
+
+        def write(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+            self.stanza, self.reads = corefile(self), 0
+            return super().write(method, path, body)
+
+        def decide(self, path: str, selector: str = "") -> tuple[int, Any]:
+            self.reads += path.endswith("/configmaps/coredns")
+            # The first read after a write is that of the write.
+            if self.stanza and self.reads == 2:
+                touch(self, Corefile=self.stanza)
+            return super().decide(path, selector)
+
+    api = Watched(play(cluster(), plan(cluster())))
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", api, server, tmp_path, "--timeout", "0")
+    assert done.status == 1
+    assert done.verdict.startswith("not removed: another program has written it again")
+    assert "BEGIN switchback" in corefile(api)
+
+
+async def test_a_last_look_that_fails_is_status_3(tmp_path: Path) -> None:
+    class Closing(FakeApi):
+        """Rights that are taken away after the write is read back."""
+
+        def decide(self, path: str, selector: str = "") -> tuple[int, Any]:
+            gone = path.endswith("/configmaps/coredns") and "switchback" not in corefile(self)
+            self.asked.append(("GET", path, selector)) if gone else None
+            self.forbidden = ["/configmaps/coredns"] if len(self.asked) > 1 else []
+            return super().decide(path, selector)
+
+    async with faulty_upstream(other) as server:
+        there = Closing(play(cluster(), plan(cluster())))
+        done = await run("uninstall", there, server, tmp_path, "--timeout", "0")
+    assert done.status == 3
+    assert "Error: removed; whether the stanza is there again is unknown: not allowed to get configmaps" in done.errors

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import trio
@@ -193,14 +193,98 @@ async def test_hosts_in_a_zone_that_an_install_leaves_out_are_a_note(tmp_path: P
     assert "zones       part  10.in-addr.arpa missing, for x.10.in-addr.arpa" in output.splitlines()
 
 
-async def test_hosts_that_may_not_be_read_are_not_compared_and_nothing_else_changes(tmp_path: Path) -> None:
-    forbidden = ["/ingresses", "/services/dnsproxy"]
+DENIED = [
+    pytest.param("/services/kube-dns", "get services kube-dns in namespace kube-system",
+                 {"service", "server", "node-local", "method", "installed"}, id="the DNS Service"),
+    pytest.param("/kube-system/deployments", "list deployments.apps in namespace kube-system",
+                 {"server", "method", "installed"}, id="Deployments"),
+    pytest.param("/kube-system/daemonsets", "list daemonsets.apps in namespace kube-system",
+                 {"node-local", "method", "up to date"}, id="DaemonSets"),
+    pytest.param("/configmaps/coredns", "get configmaps coredns in namespace kube-system",
+                 {"method", "installed"}, id="the Corefile"),
+    pytest.param("/configmaps/coredns-custom", "get configmaps coredns-custom in namespace kube-system",
+                 {"method", "installed"}, id="its imports"),
+    pytest.param("/services/dnsproxy", "get services dnsproxy in namespace switchback",
+                 {"up to date"}, id="dnsproxy's Service"),
+    pytest.param("/ingresses", "list ingresses.networking.k8s.io in all namespaces", {"zones"}, id="Ingresses"),
+    pytest.param("/kube-system/events", "list events.events.k8s.io in namespace kube-system",
+                 {"installer"}, id="Events of the DNS"),
+    pytest.param("/switchback/events", "list events.events.k8s.io in namespace switchback",
+                 {"installer"}, id="Events of dnsproxy"),
+    pytest.param("/endpointslices", "list endpointslices.discovery.k8s.io in namespace switchback",
+                 {"zones", "steering", "version"}, id="pods of dnsproxy and operate"),
+    pytest.param("/proxy/steering", "get pods/proxy operate-0 in namespace switchback", {"steering"}, id="steering"),
+    pytest.param("/proxy/metrics", "get pods/proxy operate-0 in namespace switchback", {"version"}, id="versions"),
+]  # fmt: skip
+
+
+def operate_pod() -> Manifest:
+    """A pod of operate that nobody reaches directly."""
+    endpoint = {
+        "addresses": ["127.0.0.1"],
+        "conditions": {"ready": True},
+        "targetRef": {"kind": "Pod", "name": "operate-0"},
+    }
+    labels = {"kubernetes.io/service-name": "operate"}
+    metadata = {"name": "operate-1", "namespace": "switchback", "labels": labels}
+    return {
+        "kind": "EndpointSlice",
+        "metadata": metadata,
+        "addressType": "IPv4",
+        "endpoints": [endpoint],
+        "ports": [{"name": "admin", "port": 9}],
+    }
+
+
+async def read_without(
+    folder: Path, forbidden: Sequence[str], *more: Manifest
+) -> tuple[int, list[str], dict[str, Any]]:
+    """Status, the lines and the JSON document, of a loaded stanza for zones, while something must not be read."""
     async with faulty_upstream(dnsproxy) as server:
-        with serving(FakeApi(import_cluster("new.example.net"), forbidden=forbidden), tmp_path) as kubeconfig:
+        objects = [*import_cluster("a.example.org"), *more]
+        with serving(FakeApi(objects, forbidden=forbidden), folder) as kubeconfig:
             where = ["--dns", str(server.endpoint), "--address", str(server.endpoint)]
             done = await run(kubeconfig, *where)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"zones       ?   not compared with the live hostnames: it is not allowed to list ingresses" in done.stdout
+            as_json = await run(kubeconfig, *where, "--output", "json")
+    assert (done.returncode, done.stderr, as_json.stderr) == (as_json.returncode, b"", b"")
+    return done.returncode, done.stdout.decode().splitlines(), json.loads(as_json.stdout)
+
+
+@pytest.mark.parametrize(("path", "right", "facts"), DENIED)
+async def test_a_fact_that_must_not_be_read_is_unknown_with_the_right_that_is_missing(
+    path: str, right: str, facts: set[str], tmp_path: Path
+) -> None:
+    more = [operate_pod()] if path.startswith("/proxy") else []
+    status, lines, document = await read_without(tmp_path, [path], *more)
+    assert (status, document["status"]) == (3, 3)
+    rows = {line[:10].strip() for line in lines[:-2] if f"not allowed to {right}" in line and " ?" in line[:16]}
+    assert rows - {"fault"} == facts
+    assert f"not allowed to {right}" in lines[-1]
+    unknown = {one["fact"]: one["right"] for one in document["unknown"]}
+    verb, resource, *_ = right.split()
+    assert {(one["verb"], one["resource"]) for one in unknown.values()} == {(verb, resource)}
+
+
+async def test_without_any_right_nothing_is_stated(tmp_path: Path) -> None:
+    status, lines, document = await read_without(tmp_path, [""])
+    rows = {line[:10].strip(): line[12:].split()[0] for line in lines[:-2]}
+    assert (status, set(rows) & {"service", "server", "method", "installed", "installer", "steering"}) == (
+        3, {"service", "server", "method", "installed", "installer", "steering"},
+    )  # fmt: skip
+    assert [what for what, state in rows.items() if state not in ("?", "ok")] == []
+    assert {what for what, state in rows.items() if state == "ok"} == {"loaded", "dnsproxy"}
+    assert lines[-1].startswith("could not read everything: ")
+    assert {one["fact"] for one in document["unknown"]} >= {"service", "server", "choice", "installed", "event"}
+    assert (document["service"], document["choice"]["method"], document["event"]) == (None, None, None)
+
+
+async def test_a_no_that_was_read_stays_one_beside_what_must_not_be_read(tmp_path: Path) -> None:
+    api = FakeApi(edited("policy sequential", "policy random"), forbidden=["/events"])
+    async with faulty_upstream(dnsproxy) as server:
+        with serving(api, tmp_path) as kubeconfig:
+            done = await run(kubeconfig, "--dns", str(server.endpoint), "--address", str(server.endpoint))
+    assert done.returncode == 1
+    assert b"installer   ?   unknown: not allowed to list events" in done.stdout
 
 
 async def test_the_hosts_are_those_of_a_running_dnsproxy_if_it_is_named(tmp_path: Path) -> None:
@@ -222,14 +306,6 @@ async def test_zones_that_a_user_chose_are_a_note_and_no_fault(tmp_path: Path) -
         status, output, _ = await ask(objects, server, tmp_path)
     assert status == 0
     assert "zones       part  example.net missing, for new.example.net" in output
-
-
-async def test_what_rbac_does_not_allow_is_status_3_and_named(tmp_path: Path) -> None:
-    async with faulty_upstream(dnsproxy) as server:
-        with serving(FakeApi(with_stanza(), forbidden=["/daemonsets"]), tmp_path) as kubeconfig:
-            done = await run(kubeconfig, "--dns", str(server.endpoint))
-    assert done.returncode == 3
-    assert b"not allowed to list daemonsets.apps in namespace kube-system" in done.stdout.splitlines()[-1]
 
 
 async def test_another_service_can_be_named(tmp_path: Path) -> None:

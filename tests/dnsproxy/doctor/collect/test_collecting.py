@@ -129,6 +129,10 @@ def whole_cluster() -> dict[str, Any]:
     kinds = [{"name": name, "verbs": ["list", "watch"]} for name in ("gateways", "httproutes")]
     endpoints = [{"addresses": ["10.244.0.5"], "targetRef": {"kind": "Pod", "name": "dnsproxy-0"}}]
     own = [workload("dnsproxy", namespace="switchback", envFrom=[{"configMapRef": {"name": "settings"}}])]
+    # A container that was injected stands before ours.
+    containers = own[0]["spec"]["template"]["spec"]["containers"]
+    containers[0] |= {"command": ["dnsproxy"], "image": "registry.example.org/switchback:1"}
+    containers.insert(0, {"name": "mesh", "command": ["mesh"], "image": "mesh:1"})
     return {
         INGRESSES: [INGRESS],
         CLASSES: [{"metadata": {"name": "nginx"}, "spec": {"controller": "k8s.io/ingress-nginx"}}],
@@ -195,8 +199,11 @@ ELSEWHERE = {
 
 async def test_every_read_has_a_name_for_its_failure() -> None:
     api = Api(whole_cluster())
-    assert (await api.read()).refusals == ()
+    seen = await api.read()
+    assert seen.refusals == ()
     assert {path for _, path in api.asked} == NAMES.keys() | ELSEWHERE
+    assert seen.dnsproxy is not None
+    assert seen.dnsproxy.image == "registry.example.org/switchback:1"
 
 
 @pytest.mark.parametrize(("path", "what"), NAMES.items(), ids=NAMES)

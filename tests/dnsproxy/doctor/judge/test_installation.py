@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.doctor.facts.cluster_dns import ClusterDns
 from dnsproxy.doctor.facts.model import Facts, OwnService
-from dnsproxy.doctor.judge.installation import folder, is_automatic, prints
-from dnsproxy.doctor.judge.remedies import install_lines, install_step
+from dnsproxy.doctor.judge.installation import folder, image_of, is_automatic, prints
+from dnsproxy.doctor.judge.remedies import install_lines, install_step, look_from_inside
 from tests.dnsproxy.doctor.making import DEPLOYED, facts, installed
 from tests.kit.launched import ROOT
 
@@ -98,3 +98,32 @@ def test_an_installation_that_steers_is_asked_what_it_decided() -> None:
     assert install_step(seen).lines == ("dnsproxy install", "dnsproxy status")
     steering = replace(seen, dnsproxy=replace(seen.dnsproxy, settings={"DNSPROXY_TARGET": "auto"}))
     assert install_step(steering).lines == ("kubectl -n switchback exec deploy/operate -- dnsproxy status",)
+
+
+DNSPROXY: Final = OwnService("switchback/dnsproxy", image="registry.example.org/dns@sha256:0")
+RELAY: Final = OwnService("switchback/relay", image="registry.example.org/relay:1")
+
+
+@pytest.mark.parametrize(
+    ("parts", "built_for", "image"),
+    [
+        ({"dnsproxy": DNSPROXY, "relay": RELAY}, "b:2", DNSPROXY.image),
+        ({"dnsproxy": OwnService("switchback/dnsproxy", found=False), "relay": RELAY}, "b:2", RELAY.image),
+        ({"dnsproxy": None, "relay": None}, "registry.example.org/built:2", "registry.example.org/built:2"),
+        ({"dnsproxy": None, "relay": None}, "", ""),
+    ],
+    ids=["that runs", "that of the relay", "that of the release", "none"],
+)
+def test_the_image_is_the_one_that_runs_or_else_that_of_the_release(
+    parts: dict[str, Any], built_for: str, image: str
+) -> None:
+    assert image_of(replace(facts(), **parts), built_for) == image
+
+
+def test_the_line_to_look_from_a_pod_has_the_image_or_says_what_to_put_there() -> None:
+    known = look_from_inside(replace(facts(), dnsproxy=OwnService("switchback/dnsproxy", image="a b:1")))
+    assert "--image='a b:1' -- " in known.lines[1]
+    assert "IMAGE" not in known.text
+    unknown = look_from_inside(facts())
+    assert "--image=IMAGE -- " in unknown.lines[1]
+    assert unknown.text.endswith("IMAGE is an image of Switchback that the nodes can pull or have")

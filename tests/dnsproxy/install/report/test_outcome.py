@@ -119,7 +119,7 @@ def test_who_does_not_want_to_wait_is_told_so() -> None:
         (NOTHING, [asked(SILENT)], {}, 3, "removed; whether it is still loaded is unknown"),
         (NOTHING, [], {}, 3, "removed; whether it is still loaded is unknown"),
         (NOTHING, [], {"asked": False}, 0, "removed; whether it is still loaded was not checked"),
-        (NOTHING, [asked(OTHER)], {"reverted": True}, 1, "removed, and written again by another writer each time"),
+        (NOTHING, [asked(OTHER)], {"reverted": True}, 1, "not removed: another program has written it again"),
         (
             Edits(None, (), refusals=("x, line 3",)),
             [asked(OTHER)],

@@ -120,7 +120,7 @@ async def test_of_many_pods_a_few_are_asked(port: int) -> None:
     assert (one.pods, len(one.builds)) == (9, MOST_PODS)
 
 
-@pytest.mark.parametrize(("code", "said"), [(403, "may not be listed: 403"), (404, "")])
+@pytest.mark.parametrize(("code", "said"), [(403, "not allowed to list endpointslices"), (404, "")])
 async def test_without_a_list_of_pods_nothing_is_stated(code: int, said: str) -> None:
     versions = await read([], status={SLICES: code})
     assert versions.programs == ()
