@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from dnsproxy.admin.steering_document import SteeringDocument
 from dnsproxy.cluster_dns.found import Found
@@ -27,6 +28,9 @@ from dnsproxy.install.report.last_event import LastEvent
 from dnsproxy.install.report.steering_rows import faults_of_steering
 from dnsproxy.install.report.version_rows import Versions
 from sidecar.values.exit_status import ExitStatus
+
+_NOT_JUDGED: Final = "versions"
+"""No verdict depends on this fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,9 @@ class StatusReport:
 
     @property
     def unread_faults(self) -> tuple[str, ...]:
-        """Everything that could not be read, each once."""
-        return tuple(dict.fromkeys(map(str, [*self._blocked, *(one.fault for one in self.unread)])))
+        """Everything that the verdict rests on and that could not be read, each once."""
+        counted = (one.fault for one in self.unread if one.fact != _NOT_JUDGED)
+        return tuple(dict.fromkeys(map(str, [*self._blocked, *counted])))
 
     @property
     def _blocked(self) -> tuple[Fault, ...]:

@@ -214,7 +214,6 @@ DENIED = [
     pytest.param("/endpointslices", "list endpointslices.discovery.k8s.io in namespace switchback",
                  {"zones", "steering", "version"}, id="pods of dnsproxy and operate"),
     pytest.param("/proxy/steering", "get pods/proxy operate-0 in namespace switchback", {"steering"}, id="steering"),
-    pytest.param("/proxy/metrics", "get pods/proxy operate-0 in namespace switchback", {"version"}, id="versions"),
 ]  # fmt: skip
 
 
@@ -263,6 +262,16 @@ async def test_a_fact_that_must_not_be_read_is_unknown_with_the_right_that_is_mi
     unknown = {one["fact"]: one["right"] for one in document["unknown"]}
     verb, resource, *_ = right.split()
     assert {(one["verb"], one["resource"]) for one in unknown.values()} == {(verb, resource)}
+
+
+async def test_a_version_that_must_not_be_read_is_unknown_and_changes_no_verdict(tmp_path: Path) -> None:
+    endpoint = operate_pod()
+    endpoint["metadata"]["labels"]["kubernetes.io/service-name"] = "dnsproxy"
+    status, lines, document = await read_without(tmp_path, ["/proxy/metrics"], endpoint)
+    assert (status, lines[-1]) == (0, "installed and loaded: the cluster's DNS asks dnsproxy")
+    (row,) = [line for line in lines if line.startswith("version     ?")]
+    assert "not allowed to get pods/proxy operate-0 in namespace switchback" in row
+    assert [one["fact"] for one in document["unknown"]] == ["versions"]
 
 
 async def test_without_any_right_nothing_is_stated(tmp_path: Path) -> None:
