@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from release.artefacts import CHECKSUMS, REPOSITORIES, image_name
+from release.artefacts import CHECKSUMS, REPOSITORIES, image_name, wheel_name
 from release.pinned import images_in
 from release.repository import write_image_name
 from sidecar.values.errors import StartError
@@ -85,7 +85,7 @@ def test_a_second_run_gives_the_same_bytes(dist: Path, tmp_path: Path) -> None:
 
 @peers
 def test_the_doctor_of_the_release_knows_its_image(dist: Path) -> None:
-    with zipfile.ZipFile(dist / f"switchback-{VERSION}-py3-none-any.whl") as wheel:
+    with zipfile.ZipFile(dist / wheel_name(VERSION)) as wheel:
         module = wheel.read("dnsproxy/doctor/judge/installation.py").decode()
     assert f'BUILT_FOR: Final = "{IMAGE}:{VERSION}"' in module.splitlines()
 
