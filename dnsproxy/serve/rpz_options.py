@@ -66,7 +66,8 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
     ),
     click.option(
         "--rpz-key",
-        type=click.Path(path_type=Path),
+        # Whoever may not read it gets the same line as for every other fault of the file.
+        type=click.Path(path_type=Path, readable=False),
         metavar="FILE",
         help="TSIG keys, as `tsig-keygen` prints them. With --rpz: a transfer must be signed by one of them. With "
         "--source rpz: the first one signs the requests.",

@@ -127,7 +127,9 @@ def error_from_response(code: int, body: bytes, *, retry_after: str | None = Non
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # A page of a load balancer, not an answer of an API server: one line of it shows where it comes from.
         status = Status(message=shown(body))
-    seconds = float(retry_after) if retry_after is not None and retry_after.strip().isdecimal() else None
+    # Python's strip() takes away separators that float() refuses.
+    delay = (retry_after or "").strip(" \t")
+    seconds = float(delay) if delay.isdecimal() else None
     return error_from_status(status, code=code, retry_after=seconds)
 
 

@@ -11,6 +11,7 @@ from tests.deploy.manifests import DEPLOY, compose, find, render, settings_of
 FORMS = ("{}", "{}.switchback", "{}.switchback.svc", "{}.switchback.svc.cluster.local")
 
 
+@pytest.mark.peer("kubectl")
 @pytest.mark.parametrize(
     ("program", "variable", "services"),
     [

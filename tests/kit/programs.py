@@ -20,10 +20,14 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 BASIC: Final = frozenset(
     (
         *("bash", "cat", "env", "false", "git", "head", "ldconfig", "ls", "make", "mkdir", "nohup", "rm", "sed"),
-        *("setsid", "sh", "sleep", "sort", "tail", "tar", "true", "uname"),
+        *("setsid", "sh", "sha256sum", "sleep", "sort", "tail", "tar", "true", "uname"),
     )
 )
 """What each computer with make, git and Python has, and what no test judges by."""
+
+
+_TEMPORARY: Final = Path(tempfile.gettempdir())
+"""Of the process, whatever a test sets."""
 
 
 class UnnamedProgram(AssertionError):
@@ -112,7 +116,7 @@ def _is_allowed(executable: str, folder: Any, environment: Mapping[Any, Any] | N
             return True  # The start fails, and the test sees that.
         executable = found
     file = Path(folder or ".", executable).resolve()
-    ours = (ROOT, Path(sys.prefix), Path(tempfile.gettempdir()))
+    ours = (ROOT, Path(sys.prefix), _TEMPORARY)
     if file.name.startswith("python") or any(file.is_relative_to(one.resolve()) for one in ours):
         return True
     named = (one for peer in peers for one in (find_program(peer), *built_versions(peer).values()))

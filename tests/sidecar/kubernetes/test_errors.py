@@ -63,6 +63,7 @@ def test_retry_after_in_the_header_goes_before_that_in_the_body() -> None:
     body = json.dumps({"code": 429, "details": {"retryAfterSeconds": 3}}).encode()
     assert error_from_response(429, body).retry_after == 3
     assert error_from_response(429, body, retry_after="5").retry_after == 5
+    assert error_from_response(429, b"", retry_after="0\x1f").retry_after is None
     assert error_from_response(429, b"", retry_after="Wed, 21 Oct 2015 07:28:00 GMT").retry_after is None
 
 
