@@ -12,8 +12,9 @@ export UV_CACHE_DIR := $(shell cache="$${XDG_CACHE_HOME:-$$HOME/.cache}"; mkdir 
 	test -w "$$cache" && echo "$$cache/uv" || echo $(abspath $(VENV))/uv-cache)
 endif
 
-# Parallel tests. At most 4, because each worker may start its own Kubernetes API server; many tests mostly wait.
-WORKERS ?= $(shell processors=$$(nproc 2>/dev/null || echo 2); echo $$((processors < 4 ? processors : 4)))
+# Parallel tests: two for each processor, because a test waits half of its time. At most 4, because each worker may start its own
+# Kubernetes API server.
+WORKERS ?= $(shell processors=$$(nproc 2>/dev/null || echo 2); echo $$((processors < 2 ? 2 : 4)))
 
 # Bytecode is kept in .venv, also if PYTHONDONTWRITEBYTECODE is set: otherwise each worker and each started program
 # compiles all of its modules again: a command such as `dnsproxy table` then takes 0.62 s of processor time, not 0.27.
