@@ -10,7 +10,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source-path=SCRIPTDIR
 source scripts/peers/cache.sh
-source scripts/peers/pythons.sh
 
 BASICS=(
   awk basename bash cat chmod cmp comm cp cut date diff dirname echo env expand expr false find getconf git grep gzip head id
@@ -35,10 +34,14 @@ if [ "${1:-}" = --image ]; then
   minor=$(sed -n 's/^ARG BASE=.*python:3\.\([0-9]*\)-.*/\1/p' Dockerfile)
   found=$(find "$CACHE" -maxdepth 2 -path "*/python3.$minor-v*/python3.$minor" | sort | tail -n 1)
   [ -n "$found" ] || { say "no Python 3.$minor: run make peers"; exit 1; }
-  # A copy, because nobody may not enter another user's cache; keep_python writes its new place into it.
-  cp -a "$found" "$folder/python" && keep_python "$folder/python" "$folder/image/python3.$minor"
+  # A copy, because nobody may not enter another user's cache; the program has its own place in it.
+  python=$folder/image
+  cp -a "$found" "$python"
+  loader=$(patchelf --print-interpreter "$found/usr/bin/python3.$minor")
+  patchelf --set-interpreter "$python${loader#"$found"}" --force-rpath --set-rpath "$python/usr/lib/$(uname -m)-linux-gnu" \
+    "$python/usr/bin/python3.$minor"
   # Debian's Python has no pip of its own for a new environment.
-  .venv/bin/uv venv --quiet --seed --python "$folder/image/python3.$minor/usr/bin/python3.$minor" "$folder/checkout/.venv"
+  .venv/bin/uv venv --quiet --seed --python "$python/usr/bin/python3.$minor" "$folder/checkout/.venv"
 fi
 
 become=()
