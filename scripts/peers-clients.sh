@@ -25,7 +25,7 @@ have() { [[ $1 == /* && -e $1 ]] || PATH="$PATH:/usr/sbin:/sbin" command -v "$1"
 
 source "$HERE/peers/debian.sh"
 # package:program, in place of those of `make peers`
-DEBIAN=(gcc:gcc libc6-dev:/usr/include/netdb.h nodejs:node openjdk-17-jdk-headless:javac)
+DEBIAN=(gcc:gcc libc6-dev:/usr/include/netdb.h nodejs:node openjdk-17-jdk-headless:javac openjdk-17-jdk-headless:java)
 
 # The version of a program: a hash of its sources. tests/clients/clients.py computes the same.
 hash_of() { (cd "$PROGRAMS/$1" && shift && cat "$@" | sha256sum | cut -c1-12); }

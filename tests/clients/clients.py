@@ -97,7 +97,7 @@ CLIENTS: Final = (
     Client("musl before 1.2.4", ("lookup-musl-old",), built("lookup-musl-old", *_C)),
     Client("Go", ("lookup-go",), _GO, {"GODEBUG": "netdns=go"}),
     Client("Go with cgo", ("lookup-go",), _GO, {"GODEBUG": "netdns=cgo"}),
-    Client("Java", ("javac",), script("java", "java/Lookup.java")),
+    Client("Java", ("javac", "java"), script("java", "java/Lookup.java")),
     Client("Node, dns.resolve (c-ares)", ("node",), script("node", "node/cares.js")),
     Client("Node, dns.lookup", ("node",), script("node", "node/getaddrinfo.js")),
     Client("Python", (), lambda: [sys.executable, str(PROGRAMS / "python/lookup.py")]),

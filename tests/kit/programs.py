@@ -20,11 +20,11 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 BASIC: Final = frozenset(
     (
         *("bash", "cat", "env", "false", "git", "head", "ldconfig", "ls", "make", "mkdir", "nohup", "rm", "sed"),
+        *("flock", "nsenter", "unshare"),
         *("setsid", "sh", "sha256sum", "sleep", "sort", "tail", "tar", "true", "uname"),
     )
 )
-"""What each computer with make, git and Python has, and what no test judges by."""
-
+"""What each Linux computer with make, git and Python has, and what no test judges by."""
 
 _TEMPORARY: Final = Path(tempfile.gettempdir())
 """Of the process, whatever a test sets."""
@@ -53,6 +53,8 @@ def find_program(name: str) -> str | None:
     built = sorted(peers_cache().glob(f"{name}-v*/{name}"))
     if built:
         return str(built[-1])
+    if name in BASIC:
+        return shutil.which(name)
     recorded = peers_cache() / "system" / name
     # A program that was removed after `make peers` is missing.
     return str(recorded.readlink()) if recorded.exists() else None

@@ -174,7 +174,8 @@ def test_status_follows_a_stanza_from_written_to_loaded_to_dead(playground: Play
         assert "written, not loaded" in written.stdout.splitlines()[-1]
         with running_coredns(tmp_path, localized(data["Corefile"], port), port=port):
             loaded = playground.status("--dns", f"127.0.0.1:{port}")
-            assert loaded.returncode == 0, loaded.stdout
+            # It may not read what is beside the DNS, and says so.
+            assert loaded.returncode == 3, loaded.stdout
             assert f"asks {dnsproxy.endpoint}" in loaded.stdout
             assert loaded.stdout.count("8 of 8 dnsproxy") == 2
             dnsproxy.kill()
