@@ -25,7 +25,7 @@ BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/byte
 # ASYNC9xx: optional rules about checkpoints, off by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test test-quick test-pythons check check-style check-types check-async format docs peers cluster-peers world-peers cluster-test world-test image release release-peers bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events bench-fleet bench-doctor bench-memory soak clean
+.PHONY: help demo test test-quick test-pythons check check-style check-types check-async format docs peers cluster-peers world-peers cluster-test world-test image release release-peers bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events bench-fleet bench-doctor bench-memory mutants soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -129,6 +129,9 @@ world-peers: cluster-peers ## fetch what world-test needs besides cluster-peers:
 peers: ## fetch and build the real programs that the tests compare with (root, Debian packages, Go)
 	scripts/peers.sh
 	scripts/peers-clients.sh
+
+mutants: $(VENV)/.synced ## judge small faults in every package: does a test notice each of them? (ARGS=--help)
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 clean: ## remove .venv and caches
 	rm -rf build $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
