@@ -55,6 +55,7 @@ _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 )
 @click.option("--again", type=_FILE, help="Judge the mutants of this record, each first by the test that noticed it.")
 @click.option("--survivors", is_flag=True, help="With --again: also those that nothing noticed.")
+@click.option("--resume", is_flag=True, help="Without --again: keep what the record of --json has already.")
 @click.option("--show", type=_FILE, help="Print this record and judge nothing.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, help="So many mutants at the same time.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), default="build/mutants.json", help="The record.")
@@ -66,6 +67,7 @@ def main(
     tree: Path,
     again: Path | None,
     survivors: bool,
+    resume: bool,
     show: Path | None,
     workers: int,
     json_file: Path,
@@ -83,16 +85,22 @@ def main(
     else:
         mutants = {file: mutants_of((tree / file).read_bytes()) for file in source_files(tree) if file.startswith(only)}
         sample = draw_sample(mutants, one_of=one_of, seed=seed)
-        tasks = [methodcaller("judge", file, mutant) for file, mutant in sample]
-    if not tasks:
-        raise click.UsageError(f"no mutants there; the packages are {', '.join(PACKAGES)}")
+        if not sample:
+            raise click.UsageError(f"no mutants there; the packages are {', '.join(PACKAGES)}")
+        kept = _read(json_file) if resume and json_file.exists() else []
+        known = {(one.file, one.function, one.operator, one.index) for one in kept}
+        tasks = [
+            methodcaller("judge", file, one)
+            for file, one in sample
+            if (file, one.function, one.operator, one.index) not in known
+        ]
     json_file.parent.mkdir(parents=True, exist_ok=True)
     verdicts = kept
     with interruptible():
         for verdict in judge_all(tree, tasks, workers):
             verdicts = sorted([*verdicts, verdict], key=lambda one: (one.file, one.line, one.operator, one.index))
             # After each, so that an interrupted run leaves a record.
-            json_file.write_text(to_json(verdicts, seed=seed, one_of=one_of), encoding="utf-8")
+            json_file.write_text(to_json(verdicts), encoding="utf-8")
     click.echo(format_table(verdicts, before), nl=False)
     _print_mutants("gone", [one for one in verdicts if one.outcome == GONE], tree)
     if lost := fallen(verdicts, before):

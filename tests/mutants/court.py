@@ -43,6 +43,10 @@ class Run:
         """The test that noticed the mutant; empty if pytest ended before the first."""
         return self.failed[0] if self.failed else self.running
 
+    def passed(self, tests: Sequence[str]) -> bool:
+        """Whether these files were imported, or these tests passed; other tests of the files may have failed."""
+        return self.ended == "passed" or (bool(self.failed) and not set(tests).intersection(self.failed))
+
 
 class Court:
     """Judges one mutant after the other. A context manager; only one thread may use it."""

@@ -51,7 +51,7 @@ class Judging:
                 break
             # Without a name, pytest itself ended: no test could begin.
             killers = (run.killer,) if run.killer else left
-            if self._ran(killers).ended == "passed":
+            if self._ran(killers).passed(killers):
                 outcome = TIMEOUT if run.ended == "timeout" else KILLED
                 return replace(verdict, outcome=outcome, killer=killers[0])
             if not run.killer:
@@ -60,10 +60,10 @@ class Judging:
 
     def _is_broken(self, test: str) -> bool:
         run = self._unchanged.get((test,))
-        return run is not None and run.ended != "passed"
+        return run is not None and not run.passed((test,))
 
     def _broken_tests(self) -> list[str]:
-        return [tests[0] for tests, run in self._unchanged.items() if len(tests) == 1 and run.ended != "passed"]
+        return [tests[0] for tests in self._unchanged if len(tests) == 1 and self._is_broken(tests[0])]
 
     def _ran(self, tests: tuple[str, ...]) -> Run:
         """The run of these files or tests with the unchanged sources."""

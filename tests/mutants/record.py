@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from tests.kit.grid import format_grid
 from tests.mutants.operators import Mutant
@@ -65,7 +65,7 @@ def _lot(file: str, mutant: Mutant, *, seed: int) -> bytes:
     return hashlib.sha256(name.encode()).digest()
 
 
-def to_json(verdicts: Iterable[Verdict], **how: Any) -> str:
+def to_json(verdicts: Iterable[Verdict]) -> str:
     """One line for each module. Judges are numbers in the list `tests`, a killer is `NUMBER::test`."""
     modules: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
@@ -80,7 +80,7 @@ def to_json(verdicts: Iterable[Verdict], **how: Any) -> str:
         ]
         row = {"module": file, "judges": [numbers[test] for test in inside[0].judges], "mutants": mutants}
         rows.append(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
-    head = json.dumps({**how, "tests": tests}, indent=0)[:-2]
+    head = json.dumps({"tests": tests}, indent=0)[:-2]
     return f'{head},\n"modules": [\n' + ",\n".join(rows) + "\n]}\n"
 
 

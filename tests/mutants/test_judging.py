@@ -11,11 +11,11 @@ import pytest
 from tests.mutants.court import Court
 from tests.mutants.judges import Judges
 from tests.mutants.judging import Judging
-from tests.mutants.operators import Mutant, mutants_of
+from tests.mutants.operators import MODULE, Mutant, mutants_of
 from tests.mutants.record import GONE, KILLED, SURVIVED, TIMEOUT, Verdict
 
 SOURCE = """\
-import os
+FIRST = ["a"][0]
 
 def smaller(a, b):
     return a < b
@@ -93,6 +93,11 @@ def test_a_mutant_that_a_test_notices_is_killed_by_it(judging: Judging) -> None:
 def test_a_mutant_that_no_test_without_peers_notices_survives(judging: Judging) -> None:
     verdict = judge(judging, "unseen", "arithmetic")
     assert (verdict.outcome, verdict.killer) == (SURVIVED, "")
+
+
+def test_a_mutant_that_breaks_an_import_is_killed_by_the_file(judging: Judging) -> None:
+    verdict = judge(judging, MODULE, "constant")
+    assert (verdict.outcome, verdict.killer) == (KILLED, "tests/proxy/test_sums.py")
 
 
 def test_a_mutant_that_never_ends_is_noticed(judging: Judging) -> None:

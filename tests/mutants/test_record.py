@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -60,13 +59,11 @@ def test_a_change_of_another_folder_changes_nothing() -> None:
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
-    text = to_json(ALL, seed=3)
-    assert json.loads(text)["seed"] == 3
-    assert from_json(text) == ALL
+    assert from_json(to_json(ALL)) == ALL
 
 
 def test_a_record_may_be_empty() -> None:
-    assert from_json(to_json([], seed=0)) == []
+    assert from_json(to_json([])) == []
 
 
 @pytest.mark.parametrize(
