@@ -18,7 +18,7 @@ import click
 
 from tests.bench.kit.command import interruptible
 from tests.kit.progress import Progress
-from tests.mutants.court import Court
+from tests.mutants.court import Court, namespace
 from tests.mutants.judges import PACKAGES, Judges, source_files
 from tests.mutants.judging import Judging
 from tests.mutants.operators import mutants_of
@@ -110,7 +110,7 @@ def main(
 
 def judge_all(tree: Path, tasks: Sequence[Callable[[Judging], Verdict]], workers: int) -> Iterator[Verdict]:
     """Each task gets a court to itself. The verdicts are in the order of the tasks."""
-    judges = Judges(tree)
+    judges, prefix = Judges(tree), namespace()
     progress = Progress(len(tasks))
     courts: queue.SimpleQueue[Judging] = queue.SimpleQueue()
 
@@ -125,7 +125,8 @@ def judge_all(tree: Path, tasks: Sequence[Callable[[Judging], Verdict]], workers
 
     with ExitStack() as stack:
         for _ in range(workers):
-            courts.put(Judging(tree, stack.enter_context(Court(tree)), judges))
+            court = stack.enter_context(Court(tree, prefix=prefix))
+            courts.put(Judging(tree, court, judges))
         with ThreadPoolExecutor(workers) as pool:
             yield from pool.map(judge, tasks)
     progress.finish()

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
@@ -51,8 +50,8 @@ class Run:
 class Court:
     """Judges one mutant after the other. A context manager; only one thread may use it."""
 
-    def __init__(self, tree: Path, *, seconds: int = SECONDS) -> None:
-        """`seconds` is the processor time of a run."""
+    def __init__(self, tree: Path, *, prefix: Sequence[str] = (), seconds: int = SECONDS) -> None:
+        """`prefix` are the words before a command, see `namespace`; `seconds` is the processor time of a run."""
         self._limit = seconds
         self._folder = TemporaryDirectory(prefix="mutants-")
         self._copy = Path(self._folder.name, "tree")
@@ -69,7 +68,7 @@ class Court:
             "SWITCHBACK_PEERS": "/nonexistent",
         }
         self._process = subprocess.Popen(
-            [*_namespace(), sys.executable, "-P", Path(__file__).with_name("judge_process.py"), self._folder.name],
+            [*prefix, sys.executable, "-P", Path(__file__).with_name("judge_process.py"), self._folder.name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=self._copy,
@@ -121,8 +120,7 @@ class Court:
         return Run(answer["ended"], tuple(answer["failed"]), answer["running"], answer["seconds"])
 
 
-@cache
-def _namespace() -> tuple[str, ...]:
+def namespace() -> tuple[str, ...]:
     """The prefix of a command that runs it without root and in namespaces of its own; empty where that is forbidden."""
     if shutil.which("unshare") is None:
         return ()

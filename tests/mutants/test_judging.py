@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.mutants.court import Court
+from tests.mutants.court import Court, namespace
 from tests.mutants.judges import Judges
 from tests.mutants.judging import Judging
 from tests.mutants.operators import MODULE, Mutant, mutants_of
@@ -114,6 +116,15 @@ def test_the_tree_is_not_changed(judging: Judging, tree: Path) -> None:
 def test_a_mutant_does_not_outlive_its_run(judging: Judging) -> None:
     judge(judging, "smaller", "compare")
     assert judge(judging, "unseen", "arithmetic").outcome == SURVIVED
+
+
+@pytest.mark.peer("unshare")
+def test_the_judges_are_not_root_and_see_no_other_processes() -> None:
+    """A mutant may send a signal to any process."""
+    if not (prefix := namespace()):
+        pytest.skip("user namespaces are forbidden here")
+    command = [*prefix, sys.executable, "-c", "import os; print(os.geteuid(), os.getpid())"]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "1000 1\n"
 
 
 # --- Again ---
