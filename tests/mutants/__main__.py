@@ -29,7 +29,7 @@ FELL: Final = 1
 
 EPILOG = """\b
 Examples:
-  make mutants                                                the sample, some 40 minutes
+  make mutants                                                the sample, some 30 minutes
   make mutants ARGS='--again tests/mutants/record.json'       whether what was noticed then is noticed now
   make mutants ARGS='--only dnsproxy/zone --one-of 10'        more of one folder
   make mutants ARGS='--show tests/mutants/record.json'        the table, and what survived
