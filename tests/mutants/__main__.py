@@ -51,7 +51,7 @@ _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
     "--tree",
     type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
     default=ROOT,
-    help="Another checkout.",
+    help="Another checkout; its `.venv` judges, if it has one.",
 )
 @click.option("--again", type=_FILE, help="Judge the mutants of this record, each first by the test that noticed it.")
 @click.option("--survivors", is_flag=True, help="With --again: also those that nothing noticed.")

@@ -59,8 +59,11 @@ class Court:
         shutil.copytree(tree, self._copy, ignore=_LEFT_BEHIND)
         home = Path(self._folder.name, "home")
         home.mkdir()
+        # Another checkout may need other packages, and asks the environment for its own version.
+        own = tree / ".venv/bin/python"
+        python = own if own.exists() else Path(sys.executable)
         environment = {
-            "PATH": f"{Path(sys.executable).parent}:{os.defpath}",
+            "PATH": f"{python.parent}:{os.defpath}",
             "HOME": str(home),
             "LANG": "C.UTF-8",
             "PYTHONHASHSEED": "0",
@@ -68,7 +71,7 @@ class Court:
             "SWITCHBACK_PEERS": "/nonexistent",
         }
         self._process = subprocess.Popen(
-            [*prefix, sys.executable, "-P", Path(__file__).with_name("judge_process.py"), self._folder.name],
+            [*prefix, python, "-P", Path(__file__).with_name("judge_process.py"), self._folder.name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=self._copy,
