@@ -20,7 +20,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 BASIC: Final = frozenset(
     (
         *("bash", "cat", "env", "false", "git", "head", "ldconfig", "ls", "make", "mkdir", "nohup", "rm", "sed"),
-        *("flock", "nsenter", "unshare"),
+        *("chroot", "flock", "nsenter", "unshare"),
         *("setsid", "sh", "sha256sum", "sleep", "sort", "tail", "tar", "true", "uname"),
     )
 )
