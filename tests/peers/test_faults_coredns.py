@@ -19,7 +19,7 @@ from tests.peers.steady import Tally, answered_at_once_with, asking
 
 Block = Callable[[Scene], AbstractContextManager[None]]
 
-pytestmark = pytest.mark.peer("coredns", "nsd")
+pytestmark = pytest.mark.peer("coredns", "nsd", "ip")
 
 BOTH = [
     pytest.param("coredns", id="newest"),
