@@ -58,8 +58,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_configure(config: pytest.Config) -> None:
     """With --pure, a law that sets no number of examples of its own is tried with fewer.
 
-    A shell without job control starts what runs in its background with SIGINT ignored, and programs inherit that. A make
-    that a test runs would take the variables of `make test ARGS=...` for its own.
+    A shell without job control starts what runs in its background with SIGINT ignored, and programs inherit that. A
+    make that a test runs would take the variables of `make test ARGS=...` for its own.
     """
     for name in ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "ARGS", "WORKERS"):
         os.environ.pop(name, None)
