@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from docs.speed.page import format_page
 from docs.speed.run import Figure
 from tests.docs.speed.runs import make_row, make_run
-from tests.kit.programs import program
+from tests.kit.browsing import browser
 
 pytestmark = pytest.mark.peer("chromium")
+__all__ = ["browser"]
 
 OVERLAPS = """() => [...document.querySelectorAll('figure')].flatMap((figure) => {
   const outer = figure.getBoundingClientRect();
@@ -38,13 +39,6 @@ ROWS = [
     make_row(id="relay-new-cpu", figures=FIGURES, better="lower", goal=450_000.0, about="a few words " * 12),
     make_row(id="dns-none", figures={}),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    options: dict[str, Any] = {"executable_path": program("chromium"), "args": ["--no-sandbox"]}
-    with sync_playwright() as playwright, contextlib.closing(playwright.chromium.launch(**options)) as started:
-        yield started
 
 
 @contextlib.contextmanager

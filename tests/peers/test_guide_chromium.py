@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import http.server
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from docs.build import build, stage
-from tests.kit.programs import program
+from tests.kit import browsing
+from tests.kit.browsing import browser
 
 pytestmark = pytest.mark.peer("chromium")
+__all__ = ["browser"]
 
-PATIENCE = 30_000
-"""Milliseconds; longer than any action takes on a busy machine."""
 GROUPS = ["Start", "Diagnose", "Run", "Programs", "Background"]
 PHONE: Any = {"width": 390, "height": 844}
 LAPTOP: Any = {"width": 1200, "height": 800}
@@ -40,14 +39,6 @@ FOUND = [
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the name that the caller uses
         """Print nothing."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    options: dict[str, Any] = {"executable_path": program("chromium"), "args": ["--no-sandbox"]}
-    expect.set_options(timeout=PATIENCE)
-    with sync_playwright() as playwright, contextlib.closing(playwright.chromium.launch(**options)) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
@@ -73,21 +64,16 @@ def base(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
         thread.join()
 
 
-@contextmanager
-def opened(browser: Browser, base: str, path: str = "index.html", **options: Any) -> Iterator[Page]:
+def opened(browser: Browser, base: str, path: str = "index.html", **options: Any) -> AbstractContextManager[Page]:
     """A page, which may neither log errors nor ask for anything outside the folder."""
-    complaints: list[str] = []
-    asked: list[str] = []
-    with contextlib.closing(browser.new_context(**options)) as context:
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(f"{base}/{path}")
-        yield page
-    assert complaints == []
-    assert [url for url in asked if not url.startswith((f"{base}/", "data:", "about:"))] == []
+    return browsing.opened(
+        browser,
+        base,
+        path,
+        complains=lambda message: message.type == "error",
+        beside=("data:", "about:"),
+        **options,
+    )
 
 
 def test_every_link_opens_its_place_on_a_page_that_fits_a_phone(browser: Browser, site: Path, base: str) -> None:

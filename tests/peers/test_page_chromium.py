@@ -8,21 +8,21 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tests.kit import messages
+from tests.kit.browsing import browser, opened
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, wait_for
-from tests.kit.programs import program
 from tests.kit.serve_process import Serving, serving
 
 pytestmark = pytest.mark.peer("chromium")
+__all__ = ["browser"]
 
 NAMES = 20_000
 EVIL = "<script>document.title='stolen'</script>"
@@ -37,20 +37,8 @@ PAGES = (
     "history",
     "queries",
 )
-PATIENCE = 30_000
-"""Milliseconds; longer than any action takes on a busy machine."""
 POINTS = re.compile(r"\d+\.\d,\d+\.\d")
 LABEL = re.compile("^Replies a second, the last five minutes; now ")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    # Without the sandbox: tests may run as root in a container, where it is not available.
-    options: dict[str, Any] = {"executable_path": program("chromium"), "args": ["--no-sandbox"]}
-    # The time-out of a context is not that of `expect`, which would be five seconds.
-    expect.set_options(timeout=PATIENCE)
-    with sync_playwright() as playwright, contextlib.closing(playwright.chromium.launch(**options)) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
@@ -64,23 +52,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         upstream = f"127.0.0.1:{silent.getsockname()[1]}"
         with serving(folder, "--hosts-file", str(hosts), "--upstream", upstream) as started:
             yield started
-
-
-@contextmanager
-def opened(browser: Browser, base: str, path: str = "", **options: Any) -> Iterator[Page]:
-    """A page, which may neither log errors nor send requests to other hosts."""
-    complaints: list[str] = []
-    asked: list[str] = []
-    with contextlib.closing(browser.new_context(**options)) as context:
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(f"{base}/{path}")
-        yield page
-    assert complaints == []
-    assert [url for url in asked if not url.startswith(f"{base}/")] == []
 
 
 def base_of(server: Serving) -> str:

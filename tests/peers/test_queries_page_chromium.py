@@ -12,10 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.kit import messages
+from tests.kit.browsing import browser, opened
 from tests.kit.polling import poll_until
 from tests.kit.scraping import scrape
 from tests.kit.serve_process import Serving, serving
-from tests.peers.test_page_chromium import ask, base_of, browser, complaints_of, opened, tab_to
+from tests.peers.test_page_chromium import ask, base_of, complaints_of, tab_to
 
 pytestmark = pytest.mark.peer("chromium")
 __all__ = ["browser"]

@@ -7,12 +7,11 @@ import http.server
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
-from tests.kit.programs import program
+from tests.kit.browsing import chromium
 from tests.kit.serve_process import serving
 
 pytestmark = pytest.mark.peer("chromium")
@@ -28,9 +27,7 @@ SCRIPT = """async () => {
 @pytest.fixture(scope="module")
 def rebound() -> Iterator[Browser]:
     """A browser for which the attacker's name has the address of this computer."""
-    arguments = ["--no-sandbox", f"--host-resolver-rules=MAP {ATTACKER} 127.0.0.1"]
-    options: dict[str, Any] = {"executable_path": program("chromium"), "args": arguments}
-    with sync_playwright() as playwright, contextlib.closing(playwright.chromium.launch(**options)) as started:
+    with chromium(f"--host-resolver-rules=MAP {ATTACKER} 127.0.0.1") as started:
         yield started
 
 
