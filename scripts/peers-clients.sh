@@ -20,12 +20,9 @@ RESOLVED_SUITE=bookworm
 MUSL_SUITE=trixie
 MUSL_OLD_SUITE=bookworm
 
-say() { printf 'peers: %s\n' "$*" >&2; }
-have() { [[ $1 == /* && -e $1 ]] || PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null; }
-
 source "$HERE/peers/debian.sh"
-# package:program, in place of those of `make peers`
-DEBIAN=(gcc:gcc libc6-dev:/usr/include/netdb.h nodejs:node openjdk-17-jdk-headless:javac openjdk-17-jdk-headless:java)
+# package:program
+CLIENTS_DEBIAN=(gcc:gcc libc6-dev:/usr/include/netdb.h nodejs:node openjdk-17-jdk-headless:javac openjdk-17-jdk-headless:java)
 
 # The version of a program: a hash of its sources. tests/clients/clients.py computes the same.
 hash_of() { (cd "$PROGRAMS/$1" && shift && cat "$@" | sha256sum | cut -c1-12); }
@@ -98,20 +95,18 @@ fetch_resolved() {
 }
 
 list() {
-  local row name
-  for row in "${DEBIAN[@]}"; do
-    have "${row#*:}" && printf '%-16s found\n' "${row##*[:/]}" || printf '%-16s missing (package %s)\n' "${row##*[:/]}" "${row%%:*}"
-  done
+  local name
+  list_packages "${CLIENTS_DEBIAN[@]}"
   for name in "lookup-glibc-$C_VERSION" "lookup-musl-$C_VERSION" "lookup-musl-old-$C_VERSION" "lookup-go-$GO_VERSION" \
     "lookup-hickory-$RUST_VERSION" "systemd-resolved-$RESOLVED_VERSION"; do
-    [ -x "$CACHE/$name/${name%-v*}" ] && printf '%-16s %s\n' "${name%-v*}" "$CACHE/$name" || printf '%-16s missing\n' "${name%-v*}"
+    list_peer "${name%-v*}" "v${name##*-v}"
   done
 }
 
 case "${1:-}" in
   --list) list ;;
   '')
-    install_packages "${DEBIAN[@]}"
+    install_packages "${CLIENTS_DEBIAN[@]}"
     keep lookup-glibc "$C_VERSION" gcc build_glibc
     keep lookup-musl "$C_VERSION" gcc build_musl lookup-musl "$MUSL_SUITE"
     keep lookup-musl-old "$C_VERSION" gcc build_musl lookup-musl-old "$MUSL_OLD_SUITE"

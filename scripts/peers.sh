@@ -22,9 +22,6 @@ set -euo pipefail
 
 HERE=$(cd "$(dirname "$0")" && pwd)
 
-say() { printf 'peers: %s\n' "$*" >&2; }
-have() { [[ $1 == /* && -e $1 ]] || PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null; }
-
 source "$HERE/peers/cache.sh"
 source "$HERE/peers/modules.sh"
 source "$HERE/peers/debian.sh"

@@ -5,6 +5,9 @@
 # The same as peers_cache in tests/kit/programs.py
 CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
 
+say() { printf 'peers: %s\n' "$*" >&2; }
+have() { [[ $1 == /* && -e $1 ]] || PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null; }
+
 # What `peer` does: build or list
 ACTION=build
 

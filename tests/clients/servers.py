@@ -25,7 +25,7 @@ from tests.kit.processes import is_listening, wait_for
 from tests.kit.programs import program
 from tests.kit.serve_process import Serving, serving
 
-PEERS: Final = ("coredns", "nsd", "ip", "unshare", "nsenter")
+PEERS: Final = ("coredns", "nsd", "ip")
 CLUSTER_DNS: Final[Mapping[str, str]] = {IPV4: "10.96.0.10", IPV6: "2001:db8:96::10"}
 DNSPROXY: Final[Mapping[str, str]] = {IPV4: "10.96.0.53"}
 _PUBLIC_DNS: Final = "198.51.100.53"

@@ -24,7 +24,8 @@ BASIC: Final = frozenset(
         *("setsid", "sh", "sha256sum", "sleep", "sort", "tail", "tar", "true", "uname"),
     )
 )
-"""What each Linux computer with make, git and Python has, and what no test judges by."""
+"""What each Linux computer with make, git and Python has. A test may start these without naming them; a test that
+judges by one of them names it like every other."""
 
 _TEMPORARY: Final = Path(tempfile.gettempdir())
 """Of the process, whatever a test sets."""
@@ -53,8 +54,6 @@ def find_program(name: str) -> str | None:
     built = sorted(peers_cache().glob(f"{name}-v*/{name}"))
     if built:
         return str(built[-1])
-    if name in BASIC:
-        return shutil.which(name)
     recorded = peers_cache() / "system" / name
     # A program that was removed after `make peers` is missing.
     return str(recorded.readlink()) if recorded.exists() else None
@@ -68,8 +67,8 @@ def built_versions(name: str) -> dict[str, str]:
 
 
 def program(name: str) -> str:
-    """The path of a peer that the test's marker requires."""
-    path = find_program(name)
+    """The path of a peer that the test's marker requires, or of a basic program."""
+    path = find_program(name) or (shutil.which(name) if name in BASIC else None)
     assert path is not None, f"mark the test with @pytest.mark.peer({name!r})"
     return path
 

@@ -36,7 +36,7 @@ from tests.kit.programs import program
 from tests.kit.scraping import is_ready
 from tests.kit.serve_process import serving
 
-PEERS: Final = ("etcd", "kube-apiserver", "coredns", "nginx", "haproxy", "nft", "ip", "unshare")
+PEERS: Final = ("etcd", "kube-apiserver", "coredns", "nginx", "haproxy", "nft", "ip")
 MERGE: Final = "application/merge-patch+json"
 SERVICE_RANGE: Final = "10.96.0.0/16,2001:db8:96::/112"
 SECONDS: Final = 60.0

@@ -37,7 +37,7 @@ from tests.kit.programs import program
 
 PEERS: Final = (
     *("etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "coredns", "nginx", "haproxy", "nft", "ip"),
-    *("curl", "dig", "gateway-api", "unshare"),
+    *("curl", "dig", "gateway-api"),
 )
 MERGE: Final = "application/merge-patch+json"
 SERVICE_RANGE: Final = "10.96.0.0/16,2001:db8:96::/112"
