@@ -47,15 +47,8 @@ _FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 )
 @click.option("--seed", type=int, default=0, help="Another seed, another sample.")
 @click.option("--only", type=str, default="", metavar="PATH", help="Only files whose path begins so.")
-@click.option(
-    "--tree",
-    type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
-    default=ROOT,
-    help="Another checkout; its `.venv` judges, if it has one.",
-)
 @click.option("--again", type=_FILE, help="Judge the mutants of this record, each first by the test that noticed it.")
 @click.option("--survivors", is_flag=True, help="With --again: also those that nothing noticed.")
-@click.option("--resume", is_flag=True, help="Without --again: keep what the record of --json has already.")
 @click.option("--show", type=_FILE, help="Print this record and judge nothing.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, help="So many mutants at the same time.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), default="build/mutants.json", help="The record.")
@@ -64,10 +57,8 @@ def main(
     one_of: int,
     seed: int,
     only: str,
-    tree: Path,
     again: Path | None,
     survivors: bool,
-    resume: bool,
     show: Path | None,
     workers: int,
     json_file: Path,
@@ -76,41 +67,35 @@ def main(
     if show:
         verdicts = _read(show)
         click.echo(format_table(verdicts), nl=False)
-        _print_mutants("survived", [one for one in verdicts if one.outcome == SURVIVED], tree)
+        _print_mutants("survived", [one for one in verdicts if one.outcome == SURVIVED])
         return
     before = [one for one in _read(again) if one.file.startswith(only)] if again else []
     kept = [one for one in before if one.outcome == SURVIVED and not survivors]
     if again:
         tasks = [methodcaller("judge_again", one) for one in before if one not in kept]
     else:
-        mutants = {file: mutants_of((tree / file).read_bytes()) for file in source_files(tree) if file.startswith(only)}
+        mutants = {file: mutants_of((ROOT / file).read_bytes()) for file in source_files(ROOT) if file.startswith(only)}
         sample = draw_sample(mutants, one_of=one_of, seed=seed)
         if not sample:
             raise click.UsageError(f"no mutants there; the packages are {', '.join(PACKAGES)}")
-        kept = _read(json_file) if resume and json_file.exists() else []
-        known = {(one.file, one.function, one.operator, one.index) for one in kept}
-        tasks = [
-            methodcaller("judge", file, one)
-            for file, one in sample
-            if (file, one.function, one.operator, one.index) not in known
-        ]
+        tasks = [methodcaller("judge", file, one) for file, one in sample]
     json_file.parent.mkdir(parents=True, exist_ok=True)
     verdicts = kept
     with interruptible():
-        for verdict in judge_all(tree, tasks, workers):
+        for verdict in judge_all(tasks, workers):
             verdicts = sorted([*verdicts, verdict], key=lambda one: (one.file, one.line, one.operator, one.index))
             # After each, so that an interrupted run leaves a record.
             json_file.write_text(to_json(verdicts), encoding="utf-8")
     click.echo(format_table(verdicts, before), nl=False)
-    _print_mutants("gone", [one for one in verdicts if one.outcome == GONE], tree)
+    _print_mutants("gone", [one for one in verdicts if one.outcome == GONE])
     if lost := fallen(verdicts, before):
-        _print_mutants("noticed before, and not now", lost, tree)
+        _print_mutants("noticed before, and not now", lost)
         raise SystemExit(FELL)
 
 
-def judge_all(tree: Path, tasks: Sequence[Callable[[Judging], Verdict]], workers: int) -> Iterator[Verdict]:
+def judge_all(tasks: Sequence[Callable[[Judging], Verdict]], workers: int) -> Iterator[Verdict]:
     """Each task gets a court to itself. The verdicts are in the order of the tasks."""
-    judges, prefix = Judges(tree), namespace()
+    judges, prefix = Judges(ROOT), namespace()
     progress = Progress(len(tasks))
     courts: queue.SimpleQueue[Judging] = queue.SimpleQueue()
 
@@ -125,8 +110,8 @@ def judge_all(tree: Path, tasks: Sequence[Callable[[Judging], Verdict]], workers
 
     with ExitStack() as stack:
         for _ in range(workers):
-            court = stack.enter_context(Court(tree, prefix=prefix))
-            courts.put(Judging(tree, court, judges))
+            court = stack.enter_context(Court(ROOT, prefix=prefix))
+            courts.put(Judging(ROOT, court, judges))
         with ThreadPoolExecutor(workers) as pool:
             yield from pool.map(judge, tasks)
     progress.finish()
@@ -139,16 +124,16 @@ def _read(record: Path) -> list[Verdict]:
         raise click.UsageError(f"{record} is no record of mutants: {error}") from error
 
 
-def _print_mutants(title: str, verdicts: Sequence[Verdict], tree: Path) -> None:
+def _print_mutants(title: str, verdicts: Sequence[Verdict]) -> None:
     if verdicts:
         click.echo(f"\n{title}:")
     for verdict in verdicts:
-        click.echo(f"  {verdict.name}{_change(verdict, tree)}")
+        click.echo(f"  {verdict.name}{_change(verdict)}")
 
 
-def _change(verdict: Verdict, tree: Path) -> str:
+def _change(verdict: Verdict) -> str:
     """What the mutant replaces; empty if it is gone."""
-    path = tree / verdict.file
+    path = ROOT / verdict.file
     source = path.read_bytes() if path.exists() else b""
     for one in mutants_of(source):
         if (one.function, one.operator, one.index) == (verdict.function, verdict.operator, verdict.index):

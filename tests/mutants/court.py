@@ -23,7 +23,10 @@ _NAMESPACE: Final = (
     *("unshare", "--user", "--map-user=1000", "--map-group=1000"),
     *("--pid", "--fork", "--kill-child", "--mount-proc"),
 )
-_OPTIONS: Final = ("--quiet", "-m", "not peer", "-p", "no:xdist", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+_OPTIONS: Final = (
+    *("--quiet", "-m", "not peer", "-p", "no:xdist", "-p", "no:cacheprovider"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
 SECONDS: Final = 60
 """More than four times what any four files of tests need."""
 
@@ -59,9 +62,7 @@ class Court:
         shutil.copytree(tree, self._copy, ignore=_LEFT_BEHIND)
         home = Path(self._folder.name, "home")
         home.mkdir()
-        # Another checkout may need other packages, and asks the environment for its own version.
-        own = tree / ".venv/bin/python"
-        python = own if own.exists() else Path(sys.executable)
+        python = Path(sys.executable)
         environment = {
             "PATH": f"{python.parent}:{os.defpath}",
             "HOME": str(home),
@@ -114,9 +115,7 @@ class Court:
     def _ask(self, arguments: Sequence[str]) -> Run:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        # tests/conftest.py needs pytest's cache.
-        options = (*_OPTIONS, "-o", f"cache_dir={self._folder.name}/cache")
-        request = {"arguments": [*options, *arguments], "seconds": self._limit}
+        request = {"arguments": [*_OPTIONS, *arguments], "seconds": self._limit}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())

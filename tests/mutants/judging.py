@@ -1,4 +1,4 @@
-"""The verdict on a mutant: which tests run with its source, and whether the one that fails passes without it.
+"""The verdict on a mutant: which tests run with its source, and whether the failing test passes without it.
 
 The law: a test that fails with the unchanged sources notices nothing.
 """

@@ -87,7 +87,7 @@ def judge(judging: Judging, function: str, operator: str) -> Verdict:
 
 
 def test_a_mutant_that_a_test_notices_is_killed_by_it(judging: Judging) -> None:
-    """Neither the test that fails always nor the file that cannot be imported is taken for the one that noticed it."""
+    """A test that always fails, and a file that cannot be imported, notice no mutant."""
     verdict = judge(judging, "smaller", "compare")
     assert (verdict.outcome, verdict.killer) == (KILLED, "tests/proxy/test_sums.py::test_smaller")
 
