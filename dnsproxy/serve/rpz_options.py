@@ -66,7 +66,7 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
     ),
     click.option(
         "--rpz-key",
-        # Whoever may not read it gets the same line as for every other fault of the file.
+        # A file without the right to read it gets the same line as every other fault of the file.
         type=click.Path(path_type=Path, readable=False),
         metavar="FILE",
         help="TSIG keys, as `tsig-keygen` prints them. With --rpz: a transfer must be signed by one of them. With "

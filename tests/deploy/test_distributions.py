@@ -64,7 +64,7 @@ def test_every_name_of_the_table_has_a_file_and_every_file_a_name() -> None:
     assert sorted(name.removesuffix(UNVERIFIED) for name in rows()) == sorted(one.named for one in ALL.values())
 
 
-def test_a_name_is_marked_exactly_if_nobody_could_check_it() -> None:
+def test_a_name_is_marked_exactly_if_it_was_not_checked() -> None:
     for name, one in ALL.items():
         assert one.named + (UNVERIFIED if not one.checked else "") in rows(), name
         assert bool(one.reason) is not one.checked, name

@@ -97,7 +97,7 @@ def test_every_block_says_how_it_is_held_to_the_truth() -> None:
     assert failing(check, PAGES) == []
 
 
-def test_generated_parts_have_no_shell_that_nobody_runs() -> None:
+def test_generated_parts_have_no_shell_that_is_not_run() -> None:
     """They are of deploy/README.md, whose commands the tests of deploy/ know."""
 
     def check(name: str) -> None:

@@ -44,7 +44,7 @@ FIRST, SECOND = "10.244.3.1", "10.244.3.2"
 ROUTE: Final = "relay-nginx"
 SOON: Final = 10.0
 """Seconds in which a change is followed that needs no probe of its minute, also on a busy machine."""
-MINUTE: Final = 15.0
+INTERVAL: Final = 15.0
 """Seconds between two probes of a port that shows no change, with `hurried`; more than the 10 s of a change."""
 KEPT: Final = 2.0
 """Seconds in which a client's answer of before a change is out of use; its TTL is 1."""
@@ -58,7 +58,7 @@ def pod_at(address: str) -> Object:
 def hurried(stage: Stage, tmp_path: Path) -> Iterator[None]:
     """The minute between probes is shorter."""
     probing = "dnsproxy.operate.decide.probing"
-    constants = {f"{probing}.INTERVAL": MINUTE, f"{probing}.SPREAD": MINUTE / 2}
+    constants = {f"{probing}.INTERVAL": INTERVAL, f"{probing}.SPREAD": INTERVAL / 2}
     stage.environments["operate"] = altered(tmp_path, constants)
     yield
     stage.environments.clear()
@@ -199,15 +199,15 @@ def test_a_controller_that_is_switched_while_it_runs_is_served_again_within_a_mi
 ) -> None:
     begun = time.monotonic()
     controller.switch(demands=False)
-    stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=MINUTE + SOON)
+    stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=INTERVAL + SOON)
     let_go(stage, seconds=PARTING.total_seconds() + SOON)
     assert stage.curl(HOST) == "200"
     controller.switch(demands=True)
-    stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=MINUTE + 3 * SOON)
+    stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=INTERVAL + 3 * SOON)
     stage.eventually("the class is steered", lambda: stage.subject()["steered"] is True)
     # Polite: a probe of port 80 in a minute, and the few around a change.
     probes = [one for one in controller.seen() if one["agent"] == "switchback-operate"]
-    assert len(probes) <= 9 + (time.monotonic() - begun) / MINUTE
+    assert len(probes) <= 9 + (time.monotonic() - begun) / INTERVAL
     assert running.log("operate").count('"event": "LetGo"') == 1
 
 
@@ -222,7 +222,7 @@ def test_the_relay_follows_the_controller_of_a_class_that_has_two_candidates(
     stage.eventually("kept", lambda: stage.subject()["decision"] == "keep", seconds=SOON)
     assert stage.curl(HOST) == "200"
     controller.switch(demands=False)
-    stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=MINUTE + 3 * SOON)
+    stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=INTERVAL + 3 * SOON)
     assert (stage.subject()["decision"], stage.subject()["steered"]) == ("keep", True)
     stage.remove(other)
     let_go(stage, seconds=PARTING.total_seconds() + SOON)

@@ -122,7 +122,7 @@ README_LINES = re.findall(r"^(?:uv|uvx|pipx) .*", (PROJECT / "README.md").read_t
 
 
 def typed(line: str, clone: Path, home: Path) -> subprocess.CompletedProcess[str]:
-    """A line as somebody types it in a checkout, who has nothing of the project and a cluster that does not answer."""
+    """A line as a user types it in a checkout: without the project installed, and with no cluster that answers."""
     programs = home / "programs"
     if not programs.exists():
         programs.mkdir()

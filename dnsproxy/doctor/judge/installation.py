@@ -46,7 +46,7 @@ def prints(facts: Facts) -> bool:
 
 
 def image_of(facts: Facts, built_for: str = BUILT_FOR) -> str:
-    """The image of our programs that the cluster's nodes can get: the one that runs, else that of this release.
+    """The image of our programs on the cluster's nodes: that of the running pods, else that of this release.
 
     Empty if neither is known.
     """

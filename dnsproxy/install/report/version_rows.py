@@ -44,7 +44,7 @@ class Versions:
 
 
 def rows_of_versions(versions: Versions | None) -> Iterator[Row]:
-    """Nothing if nobody asked."""
+    """No row if the pods were not asked."""
     if versions is None:
         return
     yield Row("version", "", f"this command: {versions.command}")

@@ -25,7 +25,7 @@ from dnsproxy.install.change.refusal import ChangeRefused
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.leases.leading import DURATION
-from sidecar.kubernetes.objects import ObjectMeta
+from sidecar.kubernetes.leases.lease_keeper import Lease
 from sidecar.kubernetes.structs.metadata import Metadata
 from sidecar.kubernetes.structs.workload import Container, PodSpec, Workload
 from sidecar.values.errors import StartError
@@ -57,17 +57,8 @@ class _Pod(msgspec.Struct, frozen=True):
     status: _PodStatus | None = None
 
 
-class _LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
-    holder_identity: str | None = None
-
-
-class _Lease(msgspec.Struct, frozen=True):
-    metadata: ObjectMeta
-    spec: _LeaseSpec | None = None
-
-
 _POD: Final = Kind("Pod", "pods", "", _Pod)
-_LEASE: Final = Kind("Lease", "leases", "coordination.k8s.io", _Lease)
+_LEASE: Final = Kind("Lease", "leases", "coordination.k8s.io", Lease)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +164,7 @@ async def _read(client: ApiClient, request: Request) -> Any:
     return found
 
 
-async def _is_renewed(client: ApiClient, namespace: str, lease: _Lease) -> bool:
+async def _is_renewed(client: ApiClient, namespace: str, lease: Lease) -> bool:
     """Whether the holder of the Lease is alive, which only a renewal shows: clocks differ."""
     *_, request = requests_of(namespace)
     held, now = lease.metadata.resource_version, lease

@@ -55,7 +55,9 @@ class _Metadata(ObjectMeta, frozen=True):
     annotations: dict[str, str] | None = None
 
 
-class _Lease(msgspec.Struct, frozen=True):
+class Lease(msgspec.Struct, frozen=True):
+    """coordination.k8s.io/v1 Lease: its holder, and when that renewed it."""
+
     metadata: _Metadata
     spec: _Spec | None = None
 
@@ -174,7 +176,7 @@ class LeaseKeeper:
 def _read(body: bytes) -> SeenLease:
     """Raises ApiError."""
     try:
-        lease = msgspec.json.decode(body, type=_Lease)
+        lease = msgspec.json.decode(body, type=Lease)
     except FAULTS as error:
         raise Garbled(f"the Lease cannot be read: {error}") from error
     spec = lease.spec or _Spec()

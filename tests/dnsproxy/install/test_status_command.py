@@ -218,7 +218,7 @@ DENIED = [
 
 
 def operate_pod() -> Manifest:
-    """A pod of operate that nobody reaches directly."""
+    """A pod of operate without a direct route to it."""
     endpoint = {
         "addresses": ["127.0.0.1"],
         "conditions": {"ready": True},
