@@ -267,7 +267,7 @@ async def test_a_silent_upstream_gives_way_to_the_second_after_the_retry_time() 
         await assert_nothing_is_left(world)
 
 
-async def test_a_third_upstream_is_asked_when_two_are_silent() -> None:
+async def test_a_third_upstream_is_asked_when_two_are_silent(clock: MockClock) -> None:
     async with (
         faulty_upstream(silence, silence) as first,
         faulty_upstream(silence, silence) as second,
@@ -445,7 +445,7 @@ def no_buffer_space(_: Flight) -> None:
     raise OSError(105, "No buffer space available")
 
 
-async def test_udp_that_is_lost_is_made_up_for_by_tcp() -> None:
+async def test_udp_that_is_lost_is_made_up_for_by_tcp(clock: MockClock) -> None:
     async with faulty_upstream(silence, answer) as server, running(server.endpoint) as world:
         assert await world.ask(ASKED) == upstream.right(ASKED)
         assert len(server.asked_streams) == 1
@@ -473,7 +473,7 @@ async def test_udp_and_tcp_that_both_fail_are_servfail_in_time(clock: MockClock,
         await assert_nothing_is_left(world)
 
 
-async def test_many_silent_queries_start_only_so_many_tcp_attempts() -> None:
+async def test_many_silent_queries_start_only_so_many_tcp_attempts(clock: MockClock) -> None:
     async with (
         faulty_upstream(silence, silence) as server,
         running(server.endpoint) as world,

@@ -96,10 +96,11 @@ async def test_what_is_not_loaded_in_time_is_status_1_with_the_cause(tmp_path: P
 
 async def test_a_cluster_whose_dns_cannot_be_asked_from_here_is_status_3_at_once(tmp_path: Path) -> None:
     async with faulty_upstream(silence, silence) as server:
-        done = await run("install", cluster(), server, tmp_path, "--timeout", "3600")
-        assert (done.status, "Waiting" in done.errors) == (3, False)
-        assert "written; whether it is loaded is unknown" in done.verdict
-        out = await run("uninstall", done.api, server, tmp_path, "--timeout", "3600")
+        pass
+    done = await run("install", cluster(), server, tmp_path, "--timeout", "3600")
+    assert (done.status, "Waiting" in done.errors) == (3, False)
+    assert "written; whether it is loaded is unknown" in done.verdict
+    out = await run("uninstall", done.api, server, tmp_path, "--timeout", "3600")
     assert out.status == 3
     assert "removed; whether it is still loaded is unknown" in out.verdict
     assert without_versions(out.api.objects) == without_versions(cluster())

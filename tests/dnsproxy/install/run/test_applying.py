@@ -3,6 +3,8 @@
 survey.py is tested here too, local_coredns.py in tests/peers/test_local_coredns.py.
 """
 
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
 from __future__ import annotations
 
 import copy
@@ -16,6 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 import trio.testing
+from trio.testing import MockClock
 
 from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.method_choice import Method
@@ -332,7 +335,9 @@ async def _chunks(body: bytes) -> AsyncIterator[bytes]:
     ],
     ids=["no Service", "not ready", "a loop", "an owner", "no DNS", "no host"],
 )
-async def test_what_does_not_fit_is_refused_before_anything_is_written(objects: list[Manifest], reason: str) -> None:
+async def test_what_does_not_fit_is_refused_before_anything_is_written(
+    objects: list[Manifest], reason: str, clock: MockClock
+) -> None:
     transport = Meddling(FakeApi(objects))
     with pytest.raises(ChangeRefused, match=reason):
         await install(transport)
@@ -346,7 +351,7 @@ async def test_an_address_that_was_given_is_taken_as_it_is() -> None:
     assert not any("switchback" in request.url.path for request in transport.requests)
 
 
-async def test_zones_come_from_the_hosts_of_ingresses() -> None:
+async def test_zones_come_from_the_hosts_of_ingresses(clock: MockClock) -> None:
     hosts = [{"host": "a.b.example.co.uk"}, {"host": "*.example.org"}, {"host": "x.cluster.local"}]
     ingress = {"kind": "Ingress", "metadata": {"name": "x", "namespace": "web"}, "spec": {"rules": hosts}}
     transport = Meddling(FakeApi([*cluster("k3s"), ingress]))
@@ -367,7 +372,7 @@ def beside_a_block_of_others(*hosts: str) -> FakeApi:
     return FakeApi([*kept, custom, ingress])
 
 
-async def test_a_host_in_a_zone_that_is_refused_keeps_no_other_zone_from_being_installed() -> None:
+async def test_a_host_in_a_zone_that_is_refused_keeps_no_other_zone_from_being_installed(clock: MockClock) -> None:
     hosts = ["www.example.net", "www.example.org", "x.10.in-addr.arpa"]
     settled = await install(Meddling(beside_a_block_of_others(*hosts)))
     assert (settled.wrote, settled.last.edits.zones) == (True, ("example.org",))
@@ -377,14 +382,16 @@ async def test_a_host_in_a_zone_that_is_refused_keeps_no_other_zone_from_being_i
 
 
 @pytest.mark.parametrize("zones", [(), ("example.net", "example.org")], ids=["the only one", "named by the user"])
-async def test_a_zone_that_is_refused_is_refused_if_it_is_the_only_one_or_named(zones: tuple[str, ...]) -> None:
+async def test_a_zone_that_is_refused_is_refused_if_it_is_the_only_one_or_named(
+    zones: tuple[str, ...], clock: MockClock
+) -> None:
     transport = Meddling(beside_a_block_of_others("www.example.net"))
     with pytest.raises(ChangeRefused, match=r"example\.net is served by a server block already"):
         await install(transport, install_request(None, *zones))
     assert transport.writes == 0
 
 
-async def test_zones_that_cannot_be_looked_up_have_to_be_named() -> None:
+async def test_zones_that_cannot_be_looked_up_have_to_be_named(clock: MockClock) -> None:
     transport = Meddling(FakeApi(cluster("k3s"), forbidden=["/ingresses"]))
     with pytest.raises(StartError, match=r"not allowed to list ingresses.*name them with --zone") as error:
         await install(transport)

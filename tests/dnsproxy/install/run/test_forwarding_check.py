@@ -1,11 +1,14 @@
 """The check of forwarding, with servers on loopback that answer, fail or are silent."""
 
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from trio.testing import MockClock
 
 from dnsproxy.dns.wire import Rcode
 from dnsproxy.install.change.refusal import ChangeRefused
@@ -56,18 +59,18 @@ NXDOMAIN = replying(Rcode.NXDOMAIN)
         pytest.param(replying(*[Rcode.SERVFAIL] * 3, Rcode.NOERROR), NOERROR, id="a-failure-that-passes"),
     ],
 )
-async def test_what_is_no_worse_than_before_is_no_fault(own: Script, other: Script) -> None:
+async def test_what_is_no_worse_than_before_is_no_fault(own: Script, other: Script, clock: MockClock) -> None:
     assert await checked(own, other) == ""
 
 
 @pytest.mark.parametrize("own", [SERVFAIL, REFUSED], ids=["SERVFAIL", "REFUSED"])
 @pytest.mark.parametrize("other", [NOERROR, NXDOMAIN], ids=["NOERROR", "NXDOMAIN"])
-async def test_a_failure_of_dnsproxy_alone_that_lasts_is_one(own: Script, other: Script) -> None:
+async def test_a_failure_of_dnsproxy_alone_that_lasts_is_one(own: Script, other: Script, clock: MockClock) -> None:
     fault = await checked(own, other, "example.org", "example.net")
     assert "has no answer for example.org (SOA: " in fault
 
 
-async def test_one_replica_of_three_without_upstreams_is_enough() -> None:
+async def test_one_replica_of_three_without_upstreams_is_enough(clock: MockClock) -> None:
     turns = iter(range(1_000_000))
 
     def one_in_three(asked: bytes) -> Iterable[Step]:
@@ -86,7 +89,7 @@ async def test_a_real_dnsproxy_that_reaches_no_upstream_is_not_installed_before_
         assert "dnsproxy's pods do not reach the upstreams" in fault
 
 
-async def test_an_install_is_refused_unless_the_user_accepts_it() -> None:
+async def test_an_install_is_refused_unless_the_user_accepts_it(clock: MockClock) -> None:
     def own(asked: bytes) -> Iterable[Step]:
         return reporting(". /etc/resolv.conf")(asked) if b"probe" in asked else SERVFAIL(asked)
 

@@ -1,11 +1,14 @@
 """The look-up of Services, with servers on loopback that know them, do not, or are silent."""
 
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 import pytest
+from trio.testing import MockClock
 
 from dnsproxy.install.run import lasting
 from dnsproxy.install.run.service_lookup import MOST, LookedUp, look_up_services
@@ -52,7 +55,9 @@ async def looked_up(*scripts: Script) -> LookedUp:
         pytest.param([silence, knowing("relay")], {OTHER}, id="one server is silent"),
     ],
 )
-async def test_a_service_is_absent_if_a_server_says_so_and_none_has_it(scripts: list[Script], absent: set[str]) -> None:
+async def test_a_service_is_absent_if_a_server_says_so_and_none_has_it(
+    scripts: list[Script], absent: set[str], clock: MockClock
+) -> None:
     assert await looked_up(*scripts) == LookedUp(frozenset(absent))
 
 
@@ -69,7 +74,7 @@ async def test_a_service_that_was_absent_for_a_moment_is_not() -> None:
     assert (found, len(asked)) == (LookedUp(), 12)
 
 
-async def test_silence_is_a_note() -> None:
+async def test_silence_is_a_note(clock: MockClock) -> None:
     found = await looked_up(silence)
     assert found.absent == frozenset()
     assert found.note.startswith("whether the cluster's DNS knows these Services is unknown: no answer at 127.0.0.1:")

@@ -3,6 +3,8 @@
 The survey for a stanza is tested in test_applying.py.
 """
 
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
+from trio.testing import MockClock
 
 from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.corefile.markers import BEGIN, END
@@ -97,7 +100,7 @@ async def test_a_service_that_the_clusters_dns_does_not_know_is_noted_and_its_na
         assert planned.edits.rewrites.names == ()
 
 
-async def test_a_clusters_dns_that_is_silent_from_here_is_a_note() -> None:
+async def test_a_clusters_dns_that_is_silent_from_here_is_a_note(clock: MockClock) -> None:
     async with stage(pod("app.example.org"), silence) as one:
         planned = await one.plan()
         assert planned.edits.rewrites is not None

@@ -1,8 +1,11 @@
 """The comparison with a dnsproxy that answers on loopback. Its refusals and notes are tested through the commands."""
 
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
 from __future__ import annotations
 
 import pytest
+from trio.testing import MockClock
 
 from dnsproxy.answers.decide import Answer, decide
 from dnsproxy.answers.table import HostTable
@@ -40,12 +43,12 @@ def planned(server: FaultyUpstream) -> Planned:
     return Planned(found, choice, plan_apply(found, choice, wanted), wanted)
 
 
-async def test_a_dnsproxy_that_is_about_to_follow_a_changed_corefile_is_not_refused() -> None:
+async def test_a_dnsproxy_that_is_about_to_follow_a_changed_corefile_is_not_refused(clock: MockClock) -> None:
     async with faulty_upstream(reporting(". 192.0.2.1", ". /etc/resolv.conf"), silence) as server:
         assert await compare_upstreams(planned(server), install_request()) == ""
 
 
-async def test_a_difference_that_lasts_is_refused() -> None:
+async def test_a_difference_that_lasts_is_refused(clock: MockClock) -> None:
     async with faulty_upstream(reporting(". 192.0.2.1"), silence) as server:
         with pytest.raises(ChangeRefused, match=r"forwards them to 192\.0\.2\.1.*--accept-upstreams"):
             await compare_upstreams(planned(server), install_request())

@@ -40,7 +40,7 @@ class Turning:
     ids=["loaded", "gone"],
 )
 async def test_it_ends_when_the_server_says_what_is_hoped_for(
-    first: object, then: object, hoped: frozenset[Presence], before: Presence
+    first: object, then: object, hoped: frozenset[Presence], before: Presence, clock: MockClock
 ) -> None:
     async with faulty_upstream(first) as server:  # type: ignore[arg-type]
         turning = Turning(server, 2, then)
@@ -64,7 +64,7 @@ async def test_without_time_it_looks_once() -> None:
     assert turning.seen == []
 
 
-async def test_an_address_that_leads_nowhere_is_not_waited_for_beside_one_that_does() -> None:
+async def test_an_address_that_leads_nowhere_is_not_waited_for_beside_one_that_does(clock: MockClock) -> None:
     async with faulty_upstream(dnsproxy) as server, faulty_upstream(silence, silence) as silent:
         asked = await wait_loaded(
             [silent.endpoint, server.endpoint], ["."], LOADED, seconds=600, progress=lambda *_: None
@@ -82,7 +82,7 @@ async def test_every_zone_has_to_be_loaded() -> None:
     assert states == [Presence.YES, Presence.NO]
 
 
-async def test_who_answers_anything_is_reachable() -> None:
+async def test_who_answers_anything_is_reachable(clock: MockClock) -> None:
     async with faulty_upstream(other) as server, faulty_upstream(silence, silence) as silent:
         assert await is_reachable([silent.endpoint, server.endpoint], ["."])
         assert not await is_reachable([silent.endpoint], ["."])

@@ -1,10 +1,13 @@
 """Probes of a controller with odd applications."""
 
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
+from trio.testing import MockClock
 
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.probing import UNSERVED, EndpointProbe
@@ -29,7 +32,9 @@ def at(controller: OddController) -> EndpointProbe:
 
 @pytest.mark.parametrize("demands", [True, False], ids=["demands it", "rejects it"])
 @pytest.mark.parametrize("application", list(Application), ids=lambda one: one.name)
-async def test_the_application_behind_the_name_does_not_matter(application: Application, demands: bool) -> None:
+async def test_the_application_behind_the_name_does_not_matter(
+    application: Application, demands: bool, clock: MockClock
+) -> None:
     async with running({HOST: application}, demands=demands) as controller:
         found = await probe_endpoint(at(controller))
     assert found.mode is (HeaderMode.REQUIRES if demands else HeaderMode.REJECTS)
@@ -42,7 +47,7 @@ async def test_a_working_application_is_the_only_one_that_is_asked() -> None:
     assert UNSERVED not in controller.asked
 
 
-async def test_a_controller_that_answers_nobody_is_unclear() -> None:
+async def test_a_controller_that_answers_nobody_is_unclear(clock: MockClock) -> None:
     async with running({HOST: A.HANGS, UNSERVED: A.HANGS}) as controller:
         found = await probe_endpoint(at(controller))
     assert found.mode in {HeaderMode.SILENT, HeaderMode.UNKNOWN}
