@@ -39,9 +39,8 @@ ADDRESSED: Final = ("kops-forward",)
 """Its cache forwards to the ClusterIP of its Service, which has another one on this API server."""
 CLUSTERS: Final = [name for name in NAMES if name not in (*BEYOND, *ADDRESSED)]
 PRINTED: Final = [name for name in CLUSTERS if choose_method(discover(manifests(name))).method is Method.PRINT]
-WRITTEN: Final = [name for name in CLUSTERS if name not in PRINTED]
-WATCHED: Final = ("kubeadm", "k3s", "gke", "kubespray", "rke2-nodelocal", "cozystack")
-"""One cluster of each method, and two whose names differ: operate as it runs in the cluster."""
+WRITTEN: Final = ("kubeadm", "k3s", "gke", "kubespray", "rke2-nodelocal", "cozystack")
+"""One cluster of each method and ConfigMap, and one with a cache on its nodes: what RBAC sees of an installation."""
 
 RIGHTS: Final = frozenset({"ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"})
 DNS_MAPS: Final = PATHS["ConfigMap"].format("kube-system")
@@ -275,6 +274,15 @@ printing = pytest.mark.parametrize("installed", ["eks"], indirect=True, ids=["pr
 # --- the stanza ---
 
 
+def test_every_cluster_is_written_by_the_calls_of_one_that_is_tried() -> None:
+    def written(name: str) -> tuple[Method | None, str]:
+        choice = choose_method(discover(manifests(name)))
+        assert choice.target is not None, name
+        return choice.method, choice.target.source.name
+
+    assert {written(name) for name in CLUSTERS if name not in PRINTED} == {written(name) for name in WRITTEN}
+
+
 @pytest.mark.parametrize("name", WRITTEN)
 def test_it_installs_repeats_and_takes_out_with_its_own_rights(installed: Installed, names: str, name: str) -> None:
     choice = choose_method(discover(manifests(name)))
@@ -299,7 +307,7 @@ def test_it_installs_repeats_and_takes_out_with_its_own_rights(installed: Instal
         assert installed.config_maps() == before
 
 
-@pytest.mark.parametrize("name", WATCHED)
+@pytest.mark.parametrize("name", WRITTEN)
 def test_the_program_itself_installs_and_repairs_with_no_right_missing(
     installed: Installed, names: str, tmp_path: Path, name: str
 ) -> None:
