@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -72,6 +75,49 @@ def test_it_is_paused_until_the_user_starts_it_and_pausing_ends_the_connection(
         poll_until(lambda: listeners(server) == 0, "the listener has not left", seconds=PATIENCE)
         ask(server, NAME)
         expect(rows(page)).to_have_count(1)
+
+
+def test_it_is_live_from_the_first_line_and_not_from_the_head_of_the_answer(browser: Browser, server: Serving) -> None:
+    """Between the two the server does not listen yet."""
+    with late_line(base_of(server)) as (base, line), opened(browser, base, "queries") as page:
+        with page.expect_response(lambda answer: "/tap" in answer.url):
+            page.get_by_role("button", name="Start").click()
+        expect(page.locator("#stream-said")).to_have_text("Waiting for queries.")
+        line.set()
+        expect(page.locator("#stream-said")).to_have_text("Live.")
+
+
+@contextlib.contextmanager
+def late_line(base: str) -> Iterator[tuple[str, Event]]:
+    """The pages of a server, whose live answer has its head at once and its first line after the Event."""
+    line, end = Event(), Event()
+
+    class Late(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            if self.path.startswith("/tap"):
+                self.end_headers()
+                line.wait()
+                self.wfile.write(b"\n")
+                end.wait()
+                return
+            with urlopen(f"{base}{self.path}") as answer:  # noqa: S310  # our own, on loopback
+                self.send_header("content-type", answer.headers["content-type"])
+                self.end_headers()
+                self.wfile.write(answer.read())
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Late) as late:
+        serving = Thread(target=late.serve_forever)
+        serving.start()
+        try:
+            yield f"http://127.0.0.1:{late.server_port}", line
+        finally:
+            line.set()
+            end.set()
+            late.shutdown()
+            serving.join()
 
 
 def test_the_keyboard_alone_starts_filters_and_pauses(browser: Browser, server: Serving) -> None:

@@ -64,12 +64,15 @@
     }
   };
 
-  const read = async (body) => {
+  const read = async (body, begin) => {
     const lines = body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
+    let [rest, begun] = ["", false];
     for (;;) {
       const { value, done } = await lines.read();
       if (done) return;
+      // The server listens from the first line on, an empty one, and not yet when it sends the head of the answer.
+      if (!begun) begin();
+      begun = true;
       const parts = (rest + value).split("\n");
       rest = parts.pop();
       parts.forEach(take);
@@ -95,8 +98,9 @@
         if (reading === mine) stop(`Not started: ${sentence}`);
         return;
       }
-      if (reading === mine) said.textContent = "Live.";
-      await read(answer.body);
+      await read(answer.body, () => {
+        if (reading === mine) said.textContent = "Live.";
+      });
       if (reading === mine) stop("The server has ended the stream; Start connects again.");
     } catch {
       if (reading === mine) stop("No answer from the server; Start connects again.");
