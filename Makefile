@@ -28,7 +28,7 @@ ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 .PHONY: help demo test test-quick test-pythons check check-style check-types check-async format docs peers cluster-peers world-peers cluster-test world-test image release release-peers bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events bench-fleet bench-doctor bench-memory mutants soak clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 30
 
 $(VENV)/.synced: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; name one with: make PYTHON=python3.12 ...")'

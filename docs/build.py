@@ -23,6 +23,8 @@ from docs.speed.page import format_page
 from docs.speed.tables import read_recorded
 
 HERE: Final = Path(__file__).parent
+_STAGED: Final = ".staged"
+"""A file by which a folder of an earlier build is known; no other folder is emptied."""
 _PICTURE: Final = re.compile(r"!\[[^\]]*\]\(pictures/[\w-]+\.svg")
 _HEADING_OR_ROW: Final = re.compile(
     r"^### (?P<heading>.+)|^\| `(?P<name>[^`]+)`\{#(?P<anchor>[^}]+)\} \| (?P<text>.*) \|$", re.MULTILINE
@@ -30,7 +32,7 @@ _HEADING_OR_ROW: Final = re.compile(
 _CODE: Final = re.compile(r"(?<!</span>)(?P<start><code[^>]*>)(?P<text>[^<]+)(?=</code>)")
 """Code in a line of text; the builder puts an empty span before that of a block."""
 _BREAKPOINT: Final = re.compile(r"\b76\.(?=25em|234375em)")
-"""The theme shows its navigation from 76.25 em, which is 1,220 pixels."""
+"""The theme shows its navigation from 76.25 em, which is 1,220 pixels; here from 72.25 em, below 1,200."""
 
 
 def stage(folder: Path) -> None:
@@ -40,8 +42,9 @@ def stage(folder: Path) -> None:
     shutil.copytree(HERE / "pages", pages)
     for page in pages.rglob("*.md"):
         page.write_text(_PICTURE.sub(_for_both_schemes, without_modes(fill_in(page.read_text()))))
-    (pages / "bench.html").write_text(format_page(read_recorded()))
+    (pages / "bench.html").write_text(format_page(read_recorded(), back="speed.html"))
     shutil.copy(HERE / "zensical.toml", folder)
+    (folder / _STAGED).touch()
 
 
 def _for_both_schemes(picture: re.Match[str]) -> str:
@@ -103,8 +106,11 @@ def _find_rows(page: str, *, location: str, path: list[str]) -> Iterator[dict[st
 
 def main() -> int:
     """Stage and build."""
+    if len(sys.argv) != 2:  # noqa: PLR2004  # the program and FOLDER
+        sys.stderr.write("usage: python -m docs.build FOLDER\n")
+        return 2
     folder = Path(sys.argv[1]).resolve()
-    if folder.exists() and not (folder / "zensical.toml").exists() and any(folder.iterdir()):
+    if folder.exists() and not (folder / _STAGED).exists() and (not folder.is_dir() or any(folder.iterdir())):
         sys.stderr.write(f"{folder} contains other files, which would be deleted\n")
         return 2
     stage(folder)

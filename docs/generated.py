@@ -1,7 +1,7 @@
 """The parts of the guide that are generated from the code and the manifests, so that no copy can become outdated.
 
-The law: pure, except that it reads files of this project. A page includes a part with a comment on its own line:
-`<!-- generated: providers -->`.
+The law: pure, except that it reads files of this project. A page includes a part with a line of its own, which
+readers of the source see: `*(make docs writes here: providers)*`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from wholeip.cli import main as wholeip
 ROOT: Final = Path(__file__).parent.parent
 _WIDTH: Final = 100
 """Width of a program's printed lines, in characters."""
-_PART: Final = re.compile(r"^<!-- generated: (?P<name>[a-z-]+)(?: (?P<argument>.*))? -->$", re.MULTILINE)
+_PART: Final = re.compile(r"^\*\(make docs writes here: (?P<name>[a-z-]+)(?: (?P<argument>.*))?\)\*$", re.MULTILINE)
 _LITERAL: Final = re.compile(r"(?P<comment>(?:^ +#.*\n)*)^ +- (?P<value>[A-Z_]+=.*)$", re.MULTILINE)
 """A line of `literals`, with the comment above it."""
 _CODE_OR_BAR: Final = re.compile(r"(?P<code>`[^`]*`)|\|")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs the README's two commands as on a stranger's computer: a fresh clone of HEAD, no peers, a PATH with little more than
 # make, git and Python, a home folder that cannot be written, and no root (as root, it becomes the user nobody).
-# A test that needs more than it says fails here.
+# A test that needs more than it says fails here. What is not committed is not tested.
 #   scripts/test-bare.sh                       with python3
 #   scripts/test-bare.sh --image [ARGUMENT...] with the Python of the image (BASE in the Dockerfile), from `make peers`
 #   scripts/test-bare.sh ARGUMENT...           with arguments for pytest
-# PASSED=FILE  where to write which tests passed
+#   PASSED=FILE scripts/test-bare.sh           and write which tests passed
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source-path=SCRIPTDIR
@@ -22,10 +22,10 @@ say() { printf 'test-bare: %s\n' "$*" >&2; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 chmod 755 "$folder"
-mkdir -m 755 "$folder/bin" && mkdir -m 555 "$folder/home"
+mkdir -m 755 "$folder/bin" && mkdir -m 555 "$folder/home" && mkdir -m 1777 "$folder/tmp"
 for name in "${BASICS[@]}"; do
   # Without pyenv's shims, which need more programs and another home.
-  ! found=$(PATH=/usr/local/bin:/usr/bin:/bin type -P "$name") || ln -s "$found" "$folder/bin/$name"
+  if found=$(PATH=/usr/local/bin:/usr/bin:/bin type -P "$name"); then ln -s "$found" "$folder/bin/$name"; fi
 done
 git clone --quiet . "$folder/checkout"
 
@@ -41,6 +41,7 @@ if [ "${1:-}" = --image ]; then
   patchelf --set-interpreter "$python${loader#"$found"}" --force-rpath --set-rpath "$python/usr/lib/$(uname -m)-linux-gnu" \
     "$python/usr/bin/python3.$minor"
   # Debian's Python has no pip of its own for a new environment.
+  make --quiet .venv/.synced
   .venv/bin/uv venv --quiet --seed --python "$python/usr/bin/python3.$minor" "$folder/checkout/.venv"
 fi
 
@@ -53,7 +54,6 @@ play() {
   "${become[@]}" env -u XDG_CACHE_HOME -u SWITCHBACK_PEERS -u UV_CACHE_DIR -u PYENV_ROOT -u REQUIRE_PEERS PATH="$folder/bin" HOME="$folder/home" \
     TMPDIR="$folder/tmp" make --no-print-directory -C "$folder/checkout" "$@"
 }
-mkdir -m 1777 "$folder/tmp"
 play demo
 play test ARGS="--note-passed=$folder/tmp/passed $*"
 [ -z "${PASSED:-}" ] || cp "$folder/tmp/passed" "$PASSED"

@@ -24,8 +24,8 @@ median of the rounds, and begins at zero; the line over it goes from the lowest 
 say little about others; ratios say more. Repeat it with <code>make bench</code>.</p>"""
 
 
-def format_page(run: Run) -> str:
-    """The whole file."""
+def format_page(run: Run, *, back: str = "") -> str:
+    """The whole file; `back`: the page that has led to it."""
     style = _CSS.read_text(encoding="utf-8")
     return "\n".join(
         [
@@ -35,7 +35,7 @@ def format_page(run: Run) -> str:
             '<link rel="icon" href="data:,">',
             f"<title>Switchback beside its peers, {escape(run.date)}</title>",
             f"<style>\n{style}</style></head><body><main>",
-            *_format_head(run),
+            *_format_head(run, back),
             *_format_tiles(run),
             *(line for bench in run.benches for line in _format_bench(run, bench)),
             *_format_machine(run),
@@ -45,8 +45,11 @@ def format_page(run: Run) -> str:
     )
 
 
-def _format_head(run: Run) -> Iterator[str]:
-    yield "<header><h1>Switchback beside its peers</h1>"
+def _format_head(run: Run, back: str) -> Iterator[str]:
+    yield "<header>"
+    if back:
+        yield f'<p><a href="{escape(back)}">Speed, in the guide</a></p>'
+    yield "<h1>Switchback beside its peers</h1>"
     said = f"{run.date}, commit {run.commit}: {len(run.rows)} comparisons in {run.minutes:.0f} minutes"
     yield f'<p class="muted">{escape(said)}; on {escape(_machine(run))}.</p>'
     yield f"{_HOW}</header>"

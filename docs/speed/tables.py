@@ -105,4 +105,4 @@ PARTS: Final[Mapping[str, Callable[[Run], str]]] = {
     "latency": lambda run: format_times_of(run, _ADDED),
     "headlines": format_headlines,
 }
-"""The generated parts of the guide: `<!-- generated: speed answers -->`."""
+"""The generated parts of the guide: `*(make docs writes here: speed answers)*`."""

@@ -20,7 +20,7 @@ def test_every_line_is_played_or_for_another_cluster() -> None:
     assert BUILD == "make image"
     assert f"ctr -n k8s.io images import {ARCHIVE}" == IMPORT
     assert [line.split()[0] for line in INSTALL] == ["helm", "kubectl"]
-    assert TEST == "helm test switchback"
+    assert TEST == "helm test switchback --timeout 10m"
     assert len(BLOCK) == len([BUILD, IMPORT, *INSTALL, TEST]) + len(ELSEWHERE)
 
 

@@ -13,9 +13,10 @@ from typing import Any
 import click
 import pytest
 
-from docs.build import build, stage
+from docs.build import build, main, stage
 from docs.generated import PROGRAMS, fill_in
 from tests.docs.test_generated import commands
+from tests.kit.programs import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,14 @@ def index(site: Path) -> list[dict[str, Any]]:
     assert (site / "search.js").read_text() == f"var __index = {text}", "as a file and served it knows the same"
     items: list[dict[str, Any]] = json.loads(text)["items"]
     return items
+
+
+@pytest.mark.parametrize("arguments", [[], ["docs"], ["docs/pages"], ["."], ["README.md"], ["a", "b"]])
+def test_what_is_no_folder_of_its_own_is_refused(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("sys.argv", ["docs.build", *arguments])
+    monkeypatch.setattr("shutil.rmtree", pytest.fail)
+    assert main() == 2
 
 
 def test_every_page_is_once_in_one_of_five_groups(site: Path) -> None:
@@ -59,7 +68,7 @@ def test_the_search_knows_every_flag_of_every_command(index: list[dict[str, Any]
 
 
 def test_the_search_knows_every_metric(index: list[dict[str, Any]]) -> None:
-    metrics = re.findall(r"^\| `(\w+)", fill_in("<!-- generated: metrics -->"), re.MULTILINE)
+    metrics = re.findall(r"^\| `(\w+)", fill_in("*(make docs writes here: metrics)*"), re.MULTILINE)
     assert len(metrics) > 30
     assert set(metrics) <= {item["title"].partition("{")[0] for item in index}
 

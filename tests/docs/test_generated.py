@@ -60,13 +60,15 @@ def test_every_flag_is_on_the_page_of_its_program_with_its_variable() -> None:
 
 
 def test_a_row_has_flag_variable_default_and_words() -> None:
-    row = next(line for line in fill_in("<!-- generated: flags dnsproxy serve -->").splitlines() if "| `--ttl" in line)
+    row = next(
+        line for line in fill_in("*(make docs writes here: flags dnsproxy serve)*").splitlines() if "| `--ttl" in line
+    )
     assert row.count(" | ") == 3
     assert "`DNSPROXY_TTL` | `5`" in row
 
 
 def test_every_provider_is_a_row() -> None:
-    page = fill_in("<!-- generated: providers -->")
+    page = fill_in("*(make docs writes here: providers)*")
     assert len(page.splitlines()) == len(PROVIDERS) + 2
     for provider in PROVIDERS:
         assert f"| {provider.name} |" in page
@@ -78,7 +80,7 @@ def test_every_provider_is_a_row() -> None:
 
 def test_a_row_says_whether_the_controller_writes_ip_mode() -> None:
     """One of: by itself, by a setting, not at all, unverified; a remark would hide which."""
-    rows = fill_in("<!-- generated: providers -->").splitlines()
+    rows = fill_in("*(make docs writes here: providers)*").splitlines()
 
     def check(provider: Provider) -> None:
         row = next(line for line in rows if line.startswith(f"| {provider.name} |"))
@@ -91,7 +93,7 @@ def test_a_row_says_whether_the_controller_writes_ip_mode() -> None:
 
 
 def test_every_provider_has_its_sources_in_the_guide() -> None:
-    page = fill_in("<!-- generated: provider-sources -->")
+    page = fill_in("*(make docs writes here: provider-sources)*")
     assert len(page.splitlines()) == len(PROVIDERS) + 2
     for provider in PROVIDERS:
         row = next(line for line in page.splitlines() if line.startswith(f"| {provider.name} |"))
@@ -100,22 +102,22 @@ def test_every_provider_has_its_sources_in_the_guide() -> None:
 
 
 def test_a_part_of_the_manifests_readme_has_no_link_that_would_lead_nowhere() -> None:
-    page = fill_in("<!-- generated: deploy Your distribution -->")
+    page = fill_in("*(make docs writes here: deploy Your distribution)*")
     assert "| kubeadm, kind, " in page
     assert "](" not in page.replace("](http", "")
 
 
 def test_every_finding_of_the_doctor_is_told() -> None:
-    page = fill_in("<!-- generated: findings -->")
+    page = fill_in("*(make docs writes here: findings)*")
     assert all(f"| `{name}` | " in page for name in MEANINGS)
 
 
 def test_every_alert_is_told() -> None:
-    assert "| DnsproxyTableStale | warning |" in fill_in("<!-- generated: alerts -->")
+    assert "| DnsproxyTableStale | warning |" in fill_in("*(make docs writes here: alerts)*")
 
 
 def test_every_metric_that_an_alert_asks_for_is_told() -> None:
-    told = set(re.findall(r"^\| `(\w+)", fill_in("<!-- generated: metrics -->"), re.MULTILINE))
+    told = set(re.findall(r"^\| `(\w+)", fill_in("*(make docs writes here: metrics)*"), re.MULTILINE))
     alerts = (ROOT / "deploy/components/monitoring/alerts.yaml").read_text()
     asked = set(re.findall(r"\b(?:dnsproxy|proxy|wholeip)_[a-z_]+", alerts))
     assert {re.sub("_(bucket|sum|count)$", "", name) for name in asked} <= told
@@ -128,7 +130,7 @@ def test_every_metric_that_an_alert_asks_for_is_told() -> None:
 )
 def test_a_part_that_is_none_is_told(part: str) -> None:
     with pytest.raises(KeyError):
-        fill_in(f"<!-- generated: {part} -->")
+        fill_in(f"*(make docs writes here: {part})*")
 
 
 FACTS = sorted((ROOT / "docs" / "facts").glob("*.json"))
@@ -138,7 +140,7 @@ FACTS = sorted((ROOT / "docs" / "facts").glob("*.json"))
 def test_a_diagnosis_of_the_guide_finds_what_its_facts_are_kept_for(file: Path) -> None:
     diagnosis = judge(parse_facts(file.read_bytes()))
     assert file.stem in {finding.id for finding in diagnosis.findings}
-    page = fill_in(f"<!-- generated: diagnosis {file.stem} -->")
+    page = fill_in(f"*(make docs writes here: diagnosis {file.stem})*")
     assert f"[{file.stem}]" in page
     assert "\x1b" not in page
-    assert f"<!-- generated: diagnosis {file.stem} -->" in (ROOT / "docs/pages/troubleshooting.md").read_text()
+    assert f"*(make docs writes here: diagnosis {file.stem})*" in (ROOT / "docs/pages/troubleshooting.md").read_text()

@@ -6,6 +6,7 @@ A program on the PATH may have any version, or a computer's own settings; a test
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -26,6 +27,8 @@ BASIC: Final = frozenset(
 )
 """What each Linux computer with make, git and Python has. A test may start these without naming them; a test that
 judges by one of them names it like every other."""
+
+_NUMBERS: Final = re.compile(r"(?<=-v)\d+(\.\d+)*(?=$|-)")
 
 _TEMPORARY: Final = Path(tempfile.gettempdir())
 """Of the process, whatever a test sets."""
@@ -51,19 +54,26 @@ def find_program(name: str) -> str | None:
     its Debian packages, and `python3.13` and newer, programs in `usr/bin`. `coredns-old` is the oldest supported
     CoreDNS that still builds; each `...-new` is newer than the version that the tests otherwise take.
     """
-    built = sorted(peers_cache().glob(f"{name}-v*/{name}"))
+    built = [*built_versions(name).values()]
     if built:
-        return str(built[-1])
+        return built[-1]
     recorded = peers_cache() / "system" / name
     # A program that was removed after `make peers` is missing.
     return str(recorded.readlink()) if recorded.exists() else None
 
 
 def built_versions(name: str) -> dict[str, str]:
-    """The paths of all versions of a peer that `make peers` built, by version (`v1.36.3`), the oldest first."""
-    return {
-        path.parent.name.removeprefix(f"{name}-"): str(path) for path in sorted(peers_cache().glob(f"{name}-v*/{name}"))
-    }
+    """The paths of all versions of a peer that `make peers` built, by version (`v1.36.3`), the oldest first.
+
+    A version without numbers, the hash of a source, says nothing of its age: the one that was built last is the newest.
+    """
+
+    def age(path: Path) -> tuple[list[int], float]:
+        numbers = _NUMBERS.search(path.parent.name)
+        return [int(one) for one in numbers[0].split(".")] if numbers else [], path.parent.stat().st_mtime
+
+    found = sorted(peers_cache().glob(f"{name}-v*/{name}"), key=age)
+    return {path.parent.name.removeprefix(f"{name}-"): str(path) for path in found}
 
 
 def program(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.programs import GUARD, ProgramGuard, find_program
+from tests.kit.programs import GUARD, ProgramGuard, built_versions, find_program
 
 
 @pytest.fixture(autouse=True)
@@ -32,12 +32,23 @@ def test_a_program_on_the_path_is_no_peer(tmp_path: Path, monkeypatch: pytest.Mo
     assert find_program("kubectl") is None
 
 
-def test_the_highest_built_version_is_taken_before_a_recorded_program(cache: Path) -> None:
-    for version in ("v1.2.0", "v1.3.0"):
+@pytest.mark.parametrize(
+    "versions",
+    [
+        pytest.param(["v1.2.0", "v1.3.0"], id="one digit"),
+        pytest.param(["v0.8.0", "v0.10.0"], id="two digits"),
+        pytest.param(["v1.9.4-18483da30c7f", "v1.21.2-08483da30c7f"], id="with a hash"),
+        pytest.param(["v7b99cf786409", "v1bf9dc49824a"], id="hashes, the newest last"),
+    ],
+)
+def test_the_newest_built_version_is_taken_before_a_recorded_program(cache: Path, versions: list[str]) -> None:
+    for seconds, version in enumerate(versions):
         put_program(cache / f"nginx-{version}/nginx")
+        os.utime(cache / f"nginx-{version}", (seconds, seconds))
     (cache / "system").mkdir()
     (cache / "system/nginx").symlink_to(put_program(cache / "elsewhere/nginx"))
-    assert find_program("nginx") == str(cache / "nginx-v1.3.0/nginx")
+    assert find_program("nginx") == str(cache / f"nginx-{versions[-1]}/nginx")
+    assert [*built_versions("nginx")] == versions
 
 
 def test_a_recorded_program_is_taken_until_it_is_removed(cache: Path) -> None:

@@ -144,6 +144,22 @@ def test_the_switch_changes_page_and_picture_and_is_kept(browser: Browser, base:
         check_scheme(page, other)
 
 
+def test_the_keyboard_shows_where_it_is_and_leaves_the_closed_drawer_out(browser: Browser, site: Path) -> None:
+    outline = "() => getComputedStyle(document.activeElement.nextElementSibling).outlineStyle"
+    outlines = []
+    with opened(browser, site.as_uri(), "serve.html", viewport=LAPTOP) as page:
+        for _ in range(6):
+            page.keyboard.press("Tab")
+            if page.evaluate("() => document.activeElement.classList.contains('md-option')"):
+                outlines.append(page.evaluate(outline))
+        assert outlines == ["solid"]
+        page.set_viewport_size(PHONE)
+        page.reload()
+        for _ in range(8):
+            page.keyboard.press("Tab")
+            assert page.evaluate("() => document.activeElement.getBoundingClientRect().right") >= 0
+
+
 def check_scheme(page: Page, scheme: str) -> bytes:
     """The ground is that of the scheme, and one picture is in sight, whose pixels this returns."""
     picture = page.locator("article img").locator("visible=true")
