@@ -1,7 +1,7 @@
 """Reads the state of a git repository, and unpacks the sources of its commit.
 
 The law: what is built comes from the commit alone, never from the work tree, but for the name of the image; nothing in
-the repository changes.
+the repository changes. The user's settings of git change nothing of it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from release.commands import failed, run
 from release.judge import Repository
 from sidecar.values.errors import StartError
 
+_OURS: Final = ("core.autocrlf=false", "core.eol=lf", "core.attributesFile=/dev/null", "log.showSignature=false")
+"""Settings by which a user's own would change the sources, or what git prints."""
 _BUILT_FOR: Final = 'BUILT_FOR: Final = ""'
 
 
@@ -22,7 +24,6 @@ def read_repository(folder: Path) -> Repository:
     """The state of the repository. Raises StartError."""
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
-        changelog = (folder / "CHANGELOG.md").read_text(encoding="utf-8")
         version = project["project"]["version"]
     except (OSError, ValueError, KeyError) as error:
         raise StartError(f"{folder} is not a source tree of Switchback: {error!r}") from error
@@ -35,7 +36,7 @@ def read_repository(folder: Path) -> Repository:
         time=int(time),
         tags=_git(folder, "tag", "--points-at", "HEAD").split(),
         changed=changed,
-        changelog=changelog,
+        changelog=_git(folder, "show", "HEAD:CHANGELOG.md"),
         default_image=project.get("tool", {}).get("switchback", {}).get("image"),
         default_downloads=project.get("tool", {}).get("switchback", {}).get("downloads"),
     )
@@ -63,6 +64,6 @@ def write_image_name(folder: Path, *, image: str, version: str) -> None:
 
 def _git(folder: Path, *words: str) -> str:
     try:
-        return run("git", "-C", str(folder), *words)
+        return run("git", "-C", str(folder), *(word for one in _OURS for word in ("-c", one)), *words)
     except FileNotFoundError as error:
         raise failed("git is missing") from error

@@ -157,7 +157,8 @@ def test_the_keyboard_shows_where_it_is_and_leaves_the_closed_drawer_out(browser
         page.reload()
         for _ in range(8):
             page.keyboard.press("Tab")
-            assert page.evaluate("() => document.activeElement.getBoundingClientRect().right") >= 0
+            seen = page.evaluate("() => [document.activeElement.getBoundingClientRect().right, document.activeElement.outerHTML]")
+            assert seen[0] >= 0, seen
 
 
 def check_scheme(page: Page, scheme: str) -> bytes:

@@ -21,8 +21,9 @@ CALLED: Final = """\
 #!/bin/sh
 [ "$1" != info ] || exit {status}
 echo "{name} $*" >> {log}
+case $1 in save | push) echo image > "build/switchback${{TARGET:+-nftables}}.tar.part" ;; esac
 """
-TOOLS: Final = ("bash", "dirname", "env", "git", "make", "mkdir", "rm", "sed", "sh", "timeout")
+TOOLS: Final = ("bash", "dirname", "env", "git", "make", "mkdir", "mv", "rm", "sed", "sh", "timeout")
 
 
 @dataclass(frozen=True)
@@ -69,16 +70,16 @@ BUILD: Final = (
 )
 NAMED: Final = f"localhost/switchback:{VERSION}"
 CHOICES = [
-    ({"docker": 0, "podman": 0, "buildah": 0}, "docker", f"docker save --output build/switchback.tar {NAMED}"),
+    ({"docker": 0, "podman": 0, "buildah": 0}, "docker", f"docker save --output build/switchback.tar.part {NAMED}"),
     (
         {"docker": 1, "podman": 0, "buildah": 0},
         "podman",
-        f"podman save --quiet --format docker-archive --output build/switchback.tar {NAMED}",
+        f"podman save --quiet --format docker-archive --output build/switchback.tar.part {NAMED}",
     ),
     (
         {"docker": 1, "podman": 1, "buildah": 1},
         "buildah",
-        f"buildah push --quiet {NAMED} docker-archive:build/switchback.tar:{NAMED}",
+        f"buildah push --quiet {NAMED} docker-archive:build/switchback.tar.part:{NAMED}",
     ),
 ]
 
@@ -107,17 +108,32 @@ def test_variables_name_builder_image_target_and_options(tmp_path: Path) -> None
     build, save = there.calls
     assert build.startswith("podman build --target with-nftables ")
     assert f"--tag {wanted['IMAGE']}:{VERSION} {wanted['ARGS']} ." in build
-    assert save.endswith(f"build/switchback-nftables.tar {wanted['IMAGE']}:{VERSION}")
+    assert save.endswith(f"build/switchback-nftables.tar.part {wanted['IMAGE']}:{VERSION}")
 
 
 def test_the_revision_is_that_of_the_checkout(tmp_path: Path) -> None:
     there = machine(tmp_path, {"docker": 0})
     identity = ("-c", "user.name=test", "-c", "user.email=test@example.org")
-    for words in (["init", "--quiet"], [*identity, "commit", "--quiet", "--allow-empty", "--message=test"]):
+    (tmp_path / ".gitignore").write_text("build\ncalls\n")
+    for words in (["init", "--quiet"], ["add", "."], [*identity, "commit", "--quiet", "--message=test"]):
         subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
     commit = subprocess.check_output(["git", "-C", str(tmp_path), "rev-parse", "HEAD"], text=True).strip()
     assert there.make().returncode == 0
     assert f"--build-arg REVISION={commit} " in there.calls[0]
+    # A changed tree is none.
+    (tmp_path / "uv.lock").write_text("changed")
+    assert there.make().returncode == 0
+    assert "--build-arg REVISION=unknown " in there.calls[2]
+
+
+def test_the_revision_is_not_that_of_a_repository_around_it(tmp_path: Path) -> None:
+    (tmp_path / "sources").mkdir()
+    there = machine(tmp_path / "sources", {"docker": 0})
+    identity = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+    for words in (["init", "--quiet"], [*identity, "commit", "--quiet", "--allow-empty", "--message=test"]):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    assert there.make().returncode == 0
+    assert "--build-arg REVISION=unknown " in there.calls[0]
 
 
 REFUSED: Sequence[tuple[str, Mapping[str, int], Mapping[str, str], str]] = [
@@ -129,6 +145,20 @@ REFUSED: Sequence[tuple[str, Mapping[str, int], Mapping[str, str], str]] = [
     ("a tag", {"docker": 0}, {"IMAGE": "registry.example.org/switchback:1"}, "has a tag or a digest"),
     ("a digest", {"docker": 0}, {"IMAGE": f"registry.example.org/switchback@sha256:{'0' * 64}"}, "has a tag or a dig"),
     ("no registry", {"docker": 0}, {"IMAGE": "switchback"}, "begins with no registry"),
+    *(
+        (f"IMAGE={name}", {"docker": 0}, {"IMAGE": name}, "is no name of an image")
+        for name in (
+            "registry.example.org/",
+            "/switchback",
+            "./x",
+            "reg.example.org/UP",
+            "--privileged/x",
+            "reg.example.org/a b",
+            "https://reg.example.org/x",
+            "reg.example.org/\x1b[31m",
+        )
+    ),
+    ("a path without a registry", {"docker": 0}, {"IMAGE": "team/switchback"}, "begins with no registry"),
     ("another target", {"docker": 0}, {"TARGET": "build"}, "TARGET=build is neither programs nor with-nftables"),
 ]
 
@@ -147,9 +177,20 @@ def test_nothing_is_built_and_the_reason_is_given(
     assert [one for one in there.calls if " build " in f" {one} "] == []
 
 
-def test_a_build_that_fails_leaves_no_archive_of_an_earlier_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "docker",
+    [
+        pytest.param('[ "$1" = info ]', id="build"),
+        pytest.param('[ "$1" != save ] || { echo part > "$3"; exit 1; }', id="save"),
+        pytest.param('[ "$1" != save ] || { echo part > "$3"; kill -TERM $PPID; sleep 1; }', id="interrupted save"),
+        pytest.param("true", id="save that writes nothing"),
+    ],
+)
+def test_a_build_that_fails_leaves_neither_a_part_nor_the_archive_of_an_earlier_one(
+    tmp_path: Path, docker: str
+) -> None:
     there = machine(tmp_path, {"docker": 0})
-    (tmp_path / "programs" / "docker").write_text('#!/bin/sh\n[ "$1" = info ]\n')
+    (tmp_path / "programs" / "docker").write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{docker}\n")
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "switchback.tar").write_text("of an earlier build")
     assert there.make().returncode != 0
