@@ -23,9 +23,8 @@ def run(*command: str, epoch: int = 0, cwd: Path | None = None, more: Mapping[st
     """The output of a command; `more` are further variables. Raises StartError."""
     fixed = {"SOURCE_DATE_EPOCH": str(epoch), "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     # GIT_DIR and its like would have git read another repository.
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTHONPATH", "PYTHONHOME", "GIT_"))
-    }
+    other = ("PYTHONPATH", "PYTHONHOME", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+    kept = {name: value for name, value in os.environ.items() if name not in other}
     done = subprocess.run(
         command, cwd=cwd, env={**kept, **fixed, **(more or {})}, capture_output=True, text=True, check=False
     )
