@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         passed = frozenset(noted.read_text(encoding="utf-8").splitlines())
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
         items[:] = [item for item in items if item.nodeid not in passed]
+    _put_long_files_first(items)
+
+
+def _put_long_files_first(items: list[pytest.Item]) -> None:
+    """Those whose tests may take longest, then those with most tests: a long one at the end would run alone."""
+    longest: dict[Path, float] = {}
+    number: Counter[Path] = Counter()
+    for item in items:
+        marker = item.get_closest_marker("timeout")
+        longest[item.path] = max(longest.get(item.path, 0.0), float(marker.args[0]) if marker else 0.0)
+        number[item.path] += 1
+    items.sort(key=lambda item: (-longest[item.path], -number[item.path]))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

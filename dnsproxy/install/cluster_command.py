@@ -7,8 +7,9 @@ server did not allow it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Final
 
 import click
@@ -27,13 +28,14 @@ from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_coverage import describe_rewrites, find_rewrite_coverage
 from dnsproxy.install.progress import Progress
 from dnsproxy.install.report import event_reasons
+from dnsproxy.install.report.last_event import LastEvent, keeps_the_stanza
 from dnsproxy.install.report.outcome import RunReport, format_document, format_lines, judge_install, judge_uninstall
 from dnsproxy.install.report.rights import WATCH_NAME, Grant, format_roles, grants_of, watch_grants_of
 from dnsproxy.install.report.verdict import StatusReport, Verdict
 from dnsproxy.install.run import applying
 from dnsproxy.install.run.applying import Planned, Settled
 from dnsproxy.install.run.ending_operate import delete_objects_of_operate, end_operate
-from dnsproxy.install.run.result_event import record_result
+from dnsproxy.install.run.result_event import read_last_event, record_result
 from dnsproxy.install.run.stanza_writers import (
     SCALE,
     SECONDS,
@@ -140,12 +142,24 @@ async def _record(client: ApiClient, request: InstallRequest, options: RunOption
 
 
 async def _uninstall_with_operate(client: ApiClient, where: ServiceRef, options: RunOptions) -> int:
-    operate = options.operate
     if options.hook is not None:
         await check_hook(client, options.hook.namespace, options.hook.name)
     writers = () if options.keep_stanza else await _find_others(client, options)
     if not options.dry_run:
-        await _stop(client, writers, options)
+        await _stop(client, where, writers, options)
+    status: int = ExitStatus.UNKNOWN
+    try:
+        status = await _uninstall_after_writers(client, where, options, writers)
+    finally:
+        if status != ExitStatus.DONE and not options.dry_run:
+            _tell_stopped(writers)
+    return status
+
+
+async def _uninstall_after_writers(
+    client: ApiClient, where: ServiceRef, options: RunOptions, writers: Sequence[Writer]
+) -> int:
+    operate = options.operate
     if operate is None or options.dry_run:
         return await _uninstall(client, where, options, writers)
     name = f"{operate.namespace}/{operate.name}"
@@ -167,11 +181,14 @@ async def _find_others(client: ApiClient, options: RunOptions) -> tuple[Writer, 
     return tuple(writer for writer in found if (writer.kind, writer.name) != deleted)
 
 
-async def _stop(client: ApiClient, writers: Sequence[Writer], options: RunOptions) -> None:
+async def _stop(client: ApiClient, where: ServiceRef, writers: Sequence[Writer], options: RunOptions) -> None:
     """Scale the writers to 0 with --stop-writers. Raises ChangeRefused and StartError; no stanza was touched then."""
     (check_scalable if options.stop_writers else check_none)(writers)
     if not writers:
         return
+    # A writer that was ended in vain would leave a stanza that nothing keeps.
+    if refusals := (await applying.plan_out(client, where)).edits.refusals:
+        raise ChangeRefused(f"{'; '.join(refusals)}; nothing was changed")
     waiting = Progress(
         f"the pods of {' and '.join(one.name for one in writers)} to end", SECONDS, silent=options.as_json
     )
@@ -179,6 +196,13 @@ async def _stop(client: ApiClient, writers: Sequence[Writer], options: RunOption
     waiting.end()
     for one in writers if not options.as_json else ():
         click.echo(one_line(f"Scaled {one.kind} {one.namespace}/{one.name} to 0; its pods have ended"), err=True)
+
+
+def _tell_stopped(writers: Sequence[Writer]) -> None:
+    """How to undo what --stop-writers did, if the stanza is still there."""
+    for one in writers:
+        command = f"kubectl -n {one.namespace} scale deployment {one.name} --replicas=1"
+        click.echo(one_line(f"Note: {one} may be at 0 replicas now; `{command}` starts it again"), err=True)
 
 
 async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions, writers: Sequence[Writer]) -> int:
@@ -204,6 +228,7 @@ async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions, 
     if settled.wrote and not settled.reverted:
         await trio.sleep_until(written_at + _WRITERS_SECONDS)
         last = await _look_again(client, where)
+    restored = await _restored_lately(client, options, writers) if settled.wrote else None
     verdict = judge_uninstall(
         last.edits,
         loaded,
@@ -211,8 +236,18 @@ async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions, 
         reverted=last.edits.changed,
         asked=options.seconds > 0,
         does="rewrites names" if only_rewrites else "asks dnsproxy",
+        restored=restored,
     )
     return _finish(replace(report, wrote=settled.wrote, loaded=loaded), verdict, options)
+
+
+async def _restored_lately(client: ApiClient, options: RunOptions, ended: Sequence[Writer]) -> LastEvent | None:
+    """The Event of a program that restored the stanza, and may do so after its pause; None if it was ended."""
+    last = (await read_last_event(client, (options.namespace,))).last
+    if last is None or not keeps_the_stanza(last, datetime.now(UTC)):
+        return None
+    names = [one.name for one in ended] + ([options.operate.name] if options.operate else [])
+    return None if any(last.instance == name or last.instance.startswith(f"{name}-") for name in names) else last
 
 
 async def _look_again(client: ApiClient, where: ServiceRef) -> Planned:
@@ -262,6 +297,7 @@ def _places(found: Found, options: RunOptions) -> tuple[Endpoint, ...]:
 def _run_report(planned: Planned, options: RunOptions, writers: Sequence[Writer] = ()) -> RunReport:
     """`writers`: those that an uninstall ends, or is refused for."""
     survey = planned.survey
+    stopped = [one for one in writers if options.stop_writers and one.scales]
     asked = survey.asked if survey else planned.found.asked
     chosen, live = planned.edits.rewrites, survey.rewrites if survey else None
     return RunReport(
@@ -269,18 +305,17 @@ def _run_report(planned: Planned, options: RunOptions, writers: Sequence[Writer]
         planned.choice,
         planned.wanted.addresses if planned.wanted else (),
         survey.zones_from if survey else "",
-        grants_of([*asked, *requests_of(options.namespace)], planned.edits.changes) + _scaling(writers, options),
+        grants_of([*asked, *requests_of(options.namespace)], planned.edits.changes) + _scaling(stopped),
         watch_grants_of(asked, planned.edits.changes) if survey else (),
         dry_run=options.dry_run,
         names=describe_rewrites(chosen, live) if chosen and live else "",
-        stopped=tuple(map(str, writers)) if options.stop_writers else (),
-        writers=() if options.stop_writers else tuple(map(str, writers)),
+        stopped=tuple(map(str, stopped)),
+        writers=tuple(str(one) for one in writers if one not in stopped),
     )
 
 
-def _scaling(writers: Sequence[Writer], options: RunOptions) -> tuple[Grant, ...]:
-    stopped = writers if options.stop_writers else ()
-    return tuple(Grant(one.namespace, SCALE.group, SCALE.plural, one.name, "patch") for one in stopped)
+def _scaling(writers: Iterable[Writer]) -> tuple[Grant, ...]:
+    return tuple(Grant(one.namespace, SCALE.group, SCALE.plural, one.name, "patch") for one in writers)
 
 
 def _announce(report: RunReport, options: RunOptions) -> None:
@@ -289,7 +324,10 @@ def _announce(report: RunReport, options: RunOptions) -> None:
     for note in (*report.edits.notes, *report.edits.refusals):
         click.echo(f"Note: {one_line(note)}", err=True)
     for writer in report.writers:
-        click.echo(one_line(f"Note: refused while it runs, without --stop-writers: {writer}"), err=True)
+        without = "" if options.stop_writers else ", without --stop-writers"
+        click.echo(one_line(f"Note: refused while it runs{without}: {writer}"), err=True)
+    for writer in report.stopped if options.dry_run else ():
+        click.echo(one_line(f"Note: scaled to 0 first: {writer}"), err=True)
     for line in format_lines(report):
         click.echo(one_line(line), err=options.dry_run)
 

@@ -30,7 +30,12 @@ def one_line(text: str) -> str:
 
 def quoted(text: str) -> str:
     """The text for an error message: in quotes, in ASCII with escapes, cut to what is enough to recognise it."""
-    return ascii(text if len(text) <= _QUOTED_LIMIT else text[:_QUOTED_LIMIT] + "...")
+    return ascii(cut(text, _QUOTED_LIMIT))
+
+
+def cut(text: str, most: int) -> str:
+    """The text, or its first `most` characters and three dots."""
+    return text if len(text) <= most else text[:most] + "..."
 
 
 def align_columns(rows: Sequence[Sequence[str]], *, widest: int | None = None) -> Iterator[str]:

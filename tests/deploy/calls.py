@@ -26,6 +26,7 @@ _GROUPS: Final = {
     "ipaddresses": "/apis/networking.k8s.io/v1",
     "deployments": "/apis/apps/v1",
     "daemonsets": "/apis/apps/v1",
+    "statefulsets": "/apis/apps/v1",
     "roles": "/apis/rbac.authorization.k8s.io/v1",
     "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1",
     "endpointslices": "/apis/discovery.k8s.io/v1",

@@ -177,6 +177,8 @@ update leases switchback-operate in switchback
 list events in kube-system
 list events in switchback
 list pods in switchback
+list statefulsets in switchback
+list cronjobs in switchback
 """.strip().splitlines()
 """What steering, `status` and `uninstall` take. What the cluster's DNS takes is shown by the installations below."""
 

@@ -22,6 +22,8 @@ _KINDS = {
     "configmaps": "ConfigMap",
     "deployments": "Deployment",
     "daemonsets": "DaemonSet",
+    "statefulsets": "StatefulSet",
+    "cronjobs": "CronJob",
     "endpointslices": "EndpointSlice",
     "ingresses": "Ingress",
     "events": "Event",

@@ -30,8 +30,8 @@ OUTSIDE_SUFFIX: Final = "www.example.org"
 
 NOT_WAITED: Final = 2.0
 """Seconds that CoreDNS waits for one server: a faster reply did not wait for a dead or hanging one."""
-LATE: Final = 2.5
-"""Seconds after which a reply is late: CoreDNS waits two for one server before it asks the next."""
+LATE: Final = 2 * NOT_WAITED
+"""Seconds after which a reply is late: CoreDNS has waited for a second server."""
 _PROGRAMS: Final = 4
 """The programs on the path of a question: this test, CoreDNS, dnsproxy and the upstream. Each may be scheduled late."""
 _PATIENCE: Final = 8.0

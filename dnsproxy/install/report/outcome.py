@@ -17,6 +17,7 @@ from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import ConfigMapChange, Edits, format_change
 from dnsproxy.install.report.comparison import format_target
+from dnsproxy.install.report.last_event import LastEvent
 from dnsproxy.install.report.rights import WATCH_NAME, Grant, make_roles
 from dnsproxy.install.report.status_document import format_asked
 from dnsproxy.install.report.verdict import StatusReport, Verdict, judge
@@ -73,8 +74,12 @@ def judge_uninstall(
     reverted: bool,
     asked: bool,
     does: str = "asks dnsproxy",
+    restored: LastEvent | None = None,
 ) -> Verdict:
-    """The verdict on an uninstall; `loaded`: the last answers of the cluster's DNS, and `does` what it did."""
+    """The verdict on an uninstall; `loaded`: the last answers of the cluster's DNS, and `does` what it did.
+
+    `restored`: of a program that restored the stanza lately, and may still run.
+    """
     states = {one.state for one in loaded}
     if edits.refusals:
         return Verdict(ExitStatus.NO, f"not everything was removed: {'; '.join(edits.refusals)}")
@@ -89,6 +94,10 @@ def judge_uninstall(
         return Verdict(ExitStatus.NO, f"{done}, and the cluster's DNS still {does}: {_why_still(wrote)}")
     if not wrote:
         return Verdict(ExitStatus.DONE, "not installed: there is nothing to remove")
+    if restored is not None:
+        program = f"a program on {restored.instance or 'an unknown host'} restored it at {restored.time}"
+        again = "may do so again after its pause: end it, and run this again 10 minutes later"
+        return Verdict(ExitStatus.UNKNOWN, f"{done}; whether it stays so is unknown: {program}, and {again}")
     if not asked:
         return Verdict(ExitStatus.DONE, f"{done}; whether it is still loaded was not checked")
     if states <= {Presence.SILENT}:

@@ -49,7 +49,8 @@ def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
 def _unread(one: Unread) -> dict[str, Any]:
     request = one.fault.request
     right = None
-    if request is not None:
+    # Only a refusal has a remedy: an answer that is unreadable is no missing right.
+    if request is not None and one.fault.remedy:
         right = {
             "verb": request.verb,
             "resource": request.kind.resource,

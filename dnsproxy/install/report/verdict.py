@@ -98,6 +98,7 @@ class StatusReport:
             "choice": True,
             "installed": not self.traces,
             "drift": True,
+            "coverage": not self.coverage.hosts,
         }
         yield from (fact for fact, is_so in hidden.items() if is_so)
 
@@ -135,6 +136,8 @@ class Verdict:
 def judge(report: StatusReport) -> Verdict:
     """The verdict: the worst that is known. A `no` was read, and stays one beside facts that could not be."""
     unread = "; ".join(report.unread_faults)
+    if (damage := _damage(report)) is not None:
+        return damage
     if any(fault.blame is Blame.ACCESS for fault in report.found.faults):
         return Verdict(ExitStatus.UNKNOWN, f"could not read everything: {unread}")
     verdict = _judge_read(report)
@@ -145,9 +148,6 @@ def judge(report: StatusReport) -> Verdict:
 
 def _judge_read(report: StatusReport) -> Verdict:
     states = {asked.state for asked in report.loaded}
-    damaged = next((trace for trace in report.traces if trace.fault), None)
-    if damaged is not None:
-        return Verdict(ExitStatus.NO, f"installed, and damaged: {damaged.target}: {damaged.fault}")
     late = "; ".join((*_why_late(report), *faults_of_steering(report.steering)))
     if Presence.YES in states and not states & {Presence.NO, Presence.PARTLY}:
         if late:
@@ -162,6 +162,13 @@ def _judge_read(report: StatusReport) -> Verdict:
     where = ", ".join(format_address(asked.endpoint) for asked in report.loaded)
     text = f"written; whether it is loaded is unknown, because {where} does not answer from here"
     return Verdict(ExitStatus.UNKNOWN, f"{text}: run this in a pod")
+
+
+def _damage(report: StatusReport) -> Verdict | None:
+    damaged = next((trace for trace in report.traces if trace.fault), None)
+    if damaged is None:
+        return None
+    return Verdict(ExitStatus.NO, f"installed, and damaged: {damaged.target}: {damaged.fault}")
 
 
 def _why_late(report: StatusReport) -> Iterator[str]:

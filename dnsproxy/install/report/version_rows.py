@@ -12,7 +12,7 @@ from typing import Any
 
 from dnsproxy.cluster_dns.requests import Fault
 from dnsproxy.install.report.comparison import Row
-from sidecar.values.build import Build
+from sidecar.values.build import UNKNOWN, Build
 
 _DIFFERS = "not that of this command"
 
@@ -52,15 +52,15 @@ def rows_of_versions(versions: Versions | None) -> Iterator[Row]:
         yield Row("version", "?", f"of the running programs: {versions.unknown}")
     for one in versions.programs:
         for build, pods in _by_build(one.builds).items():
-            differs = build.differs(versions.command)
+            differs = _differs(build, versions.command)
             text = f"{one.program}: {build}, {pods} of {one.pods} pods{f'; {_DIFFERS}' if differs else ''}"
-            yield Row("version", "part" if differs else "ok", text)
+            yield Row("version", {True: "part", False: "ok", None: "?"}[differs], text)
         for pod, reason in one.unread.items():
             yield Row("version", "?", f"{one.program}: pod {pod}: {reason}")
 
 
 def format_versions(versions: Versions | None) -> dict[str, Any] | None:
-    """The versions as JSON values; `differs` is null for a pod whose build was not read."""
+    """The versions as JSON values; `differs` is null for a pod whose version is not known."""
     if versions is None:
         return None
     return {
@@ -75,10 +75,15 @@ def format_versions(versions: Versions | None) -> dict[str, Any] | None:
 
 def _format_pods(one: ProgramBuilds, command: Build) -> Iterator[dict[str, Any]]:
     for pod, build in one.builds.items():
-        yield {"pod": pod, **build.labels(), "differs": build.differs(command), "unknown": ""}
+        yield {"pod": pod, **build.labels(), "differs": _differs(build, command), "unknown": ""}
     for pod, reason in one.unread.items():
         nothing = dict.fromkeys((*command.labels(), "differs"))
         yield {"pod": pod, **nothing, "unknown": reason}
+
+
+def _differs(build: Build, command: Build) -> bool | None:
+    """None if the build, or that of the command, states no version."""
+    return None if UNKNOWN in (build.version, command.version) else build.differs(command)
 
 
 def _by_build(builds: Mapping[str, Build]) -> Mapping[Build, int]:

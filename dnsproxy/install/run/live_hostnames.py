@@ -11,7 +11,7 @@ from typing import Final
 
 from dnsproxy.admin.listing import parse_listing
 from dnsproxy.cluster_dns.read import read_one
-from dnsproxy.cluster_dns.requests import INGRESS, Fault, Request
+from dnsproxy.cluster_dns.requests import INGRESS, Fault, Request, Unreadable, fault_of
 from dnsproxy.dns.names import is_within
 from dnsproxy.install.change.coverage import Coverage, find_coverage
 from dnsproxy.install.change.ingress_hosts import hosts_of
@@ -98,7 +98,9 @@ async def read_coverage(
         hostnames, source = await read_hostnames(client, admin)
     except StartError as error:
         if not own.answered:
-            return Coverage(unknown=str(error), unread=error.fault if isinstance(error, HostsDenied) else None)
+            fault = error.fault if isinstance(error, HostsDenied) else fault_of(ALL_INGRESSES, Unreadable(str(error)))
+            # What does not answer at an address that the user names is a note.
+            return Coverage(unknown=str(error), unread=fault if admin is None else None)
         hostnames, source = (), ""
     if own.answered:
         hostnames, source = [*hostnames, *zones], " and ".join(filter(None, (OWN_TABLE, source)))

@@ -6,25 +6,28 @@ could not be asked is a reason, never an absence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
 import trio
 
 from dnsproxy.admin.steering_document import LARGEST, PATH, SteeringDocument, parse_steering
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.own_service import slices_request
-from dnsproxy.cluster_dns.requests import Denied, Fault, Kind, Request, fault_of
+from dnsproxy.cluster_dns.requests import Denied, Fault, Kind, Request, Unreadable, fault_of
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, Condition, EndpointSlice, condition_of
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.names import LONGEST_SUBDOMAIN, SUBDOMAIN
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.one_shot import list_all
 from sidecar.kubernetes.watch_policy import Pace
 from sidecar.values.endpoints import Endpoint, is_address
-from sidecar.values.text import one_line
+from sidecar.values.text import cut, one_line
 
 SERVICE: Final = "operate"
 """The Service of its pods, in the namespace of dnsproxy's."""
@@ -33,8 +36,11 @@ ADMIN_PORT: Final = 8085
 SECONDS: Final = 3.0
 """For the direct answer of a pod, and for one of the API server."""
 _ADMIN: Final = "admin"
+_SUBDOMAIN: Final = re.compile(SUBDOMAIN)
 _PROXIED: Final = Kind("Pod", "pods/proxy", "", bytes)
 """The answer of a pod's port through the API server."""
+_LONGEST: Final = 300
+"""Characters of what a pod says instead of its document."""
 _PACE: Final = Pace(list_timeout=10.0)
 
 
@@ -47,7 +53,7 @@ class ReadSteering:
     unknown: str = ""
     """Why there is no document; empty with one, and where `dnsproxy operate` does not run."""
     unread: Fault | None = None
-    """The same, if a right is missing."""
+    """The same, as a fault; None if nothing is to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,8 @@ async def read_steering(client: ApiClient, own: ObjectRef) -> ReadSteering:
         fault = fault_of(slices_request(ObjectRef(own.namespace, SERVICE)), Denied(str(error)))
         return ReadSteering(unknown=str(fault), unread=fault)
     except ApiError as error:
-        return ReadSteering(unknown=f"the pods of Service {own.namespace}/{SERVICE} could not be listed: {error}")
-    reasons: list[str] = []
+        fault = fault_of(slices_request(ObjectRef(own.namespace, SERVICE)), Unreadable(str(error)))
+        return ReadSteering(unknown=str(fault), unread=fault)
     unread: list[Fault] = []
     found: SteeringDocument | None = None
     for pod in pods:
@@ -79,14 +85,15 @@ async def read_steering(client: ApiClient, own: ObjectRef) -> ReadSteering:
             unread.append(fault_of_pod(own.namespace, pod, error))
             continue
         except (NoAnswer, ApiError, ValueError) as error:
-            reasons.append(f"pod {pod.name}: {one_line(str(error))}")
+            why = Unreadable(f"pod {pod.name}: {cut(one_line(str(error)), _LONGEST)}")
+            unread.append(fault_of(Request(_PROXIED, own.namespace, pod.name), why))
             continue
         if document.leads:
             return ReadSteering(document)
         found = found or document
     if found is not None:
         return ReadSteering(found)
-    return ReadSteering(None, next(iter([*map(str, unread), *reasons]), ""), next(iter(unread), None))
+    return ReadSteering(None, next(map(str, unread), ""), next(iter(unread), None))
 
 
 def fault_of_pod(namespace: str, pod: Pod, error: Forbidden) -> Fault:
@@ -113,7 +120,9 @@ def pods_of(one: EndpointSlice, *, port: int) -> Iterator[Pod]:
     port = next((port.port for port in one.ports or () if port.name == _ADMIN and port.port), port)
     for endpoint in one.endpoints or ():
         address = next(filter(is_address, endpoint.addresses or ()), "")
-        name = (endpoint.target_ref.name if endpoint.target_ref else None) or address
+        named = (endpoint.target_ref.name if endpoint.target_ref else None) or ""
+        # Whoever writes an EndpointSlice writes this name; it becomes a part of a path.
+        name = named if len(named) <= LONGEST_SUBDOMAIN and _SUBDOMAIN.fullmatch(named) else address
         if address and condition_of(endpoint) is Condition.READY:
             yield Pod(name, Endpoint(address, port))
 
@@ -126,5 +135,6 @@ async def ask_pod(client: ApiClient, namespace: str, pod: Pod, target: str, *, p
         except NoAnswer as error:
             if error.status:
                 raise
-    path = f"/api/v1/namespaces/{namespace}/pods/{pod.name}:{pod.endpoint.port}/proxy{target}"
+    name = quote(f"{pod.name}:{pod.endpoint.port}", safe=":")
+    path = f"/api/v1/namespaces/{namespace}/pods/{name}/proxy{target}"
     return await client.get(path, seconds=SECONDS, largest=largest)

@@ -30,14 +30,16 @@ from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.loop.side_by_side import read_each
 from sidecar.values.build import UNKNOWN, Build, own_build
-from sidecar.values.text import one_line
+from sidecar.values.text import cut, one_line
 
 MOST_PODS: Final = 3
 """Of each program."""
 _LARGEST: Final = 4 << 20
 """Octets of the metrics of a pod."""
+_LONGEST_LABEL: Final = 64
+"""Characters: a revision has 40."""
 _METRICS: Final = "/metrics"
-_LABEL: Final = re.compile(r'([a-z]+)="([^"\\]+)"')
+_LABEL: Final = re.compile(r'(?<=[{,])([a-z]+)="([^"\\]*)"')
 """Of one line: the parser of prometheus_client takes longer to import than all pods to answer."""
 _RELAY: Final = "relay-"
 """The beginning of the names of the relay's pods: each of them may be behind many route Services."""
@@ -88,7 +90,8 @@ def parse_build(metrics: str, prefix: str) -> Build:
     if line is None:
         raise ValueError(f"its metrics have no {name}: it is older, or another program")
     labels = dict(_LABEL.findall(line))
-    return Build(*(labels.get(label, UNKNOWN) for label in ("version", "revision", "python")))
+    said = (cut(labels.get(label, ""), _LONGEST_LABEL) for label in ("version", "revision", "python"))
+    return Build(*(one or UNKNOWN for one in said))
 
 
 def _pods_by_program(slices: Iterable[EndpointSlice], own: str) -> Mapping[_Program, Mapping[str, Pod]]:

@@ -40,7 +40,9 @@ class Container(msgspec.Struct, frozen=True, rename="camel"):
     args: tuple[str, ...] | None = None
     env: tuple[EnvVar, ...] | None = None
     env_from: tuple[dict[str, Any], ...] | None = None
-    """ConfigMaps and Secrets that become variables; only their presence counts."""
+    """References to ConfigMaps and Secrets that become variables."""
+    restart_policy: str | None = None
+    """Of an init container: `Always` for a sidecar, which runs as long as the pod."""
     working_dir: str | None = None
     volume_mounts: tuple[VolumeMount, ...] | None = None
 
@@ -108,6 +110,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The containers and volumes of a pod, and its DNS settings."""
 
     containers: tuple[Container, ...] | None = None
+    init_containers: tuple[Container, ...] | None = None
     volumes: tuple[Volume, ...] | None = None
     dns_policy: str | None = None
     dns_config: PodDnsConfig | None = None

@@ -1,7 +1,7 @@
 """Runs in the client's pod with plain Python: many lookups in the cluster's DNS, or page requests, without retries.
 
     load.py dns STOP NAMESERVER SUFFIX ADDRESS COUNT    lookups of unique names below SUFFIX, at least COUNT
-    load.py http STOP URL                               pages, each over a new connection
+    load.py http STOP URL                               pages, each over a new connection, PAGES a second
     load.py paced-dns STOP NAMESERVER SUFFIX ADDRESS    lookups, PACE a second; ADDRESS may be NXDOMAIN
     load.py paced-http STOP URL                         pages, PACE a second
 
@@ -32,6 +32,8 @@ LATE = 1.0
 """Seconds after which an answer counts as late."""
 PACE = 10.0
 """Lookups or requests per second of a paced load."""
+PAGES = 200.0
+"""Enough for one to begin every 5 ms of an action; more would only take the processors from what is tested."""
 PACED_WORKERS = 100
 """As many as wait at once if every one waits until its end."""
 LONGEST = 600.0
@@ -152,7 +154,7 @@ def main(what: str, stop: str, *words: str) -> dict[str, object]:
     (url,) = words
     if what == "paced-http":
         return paced(lambda _: fetch(url), lambda number: goes_on(number, 0))
-    return many(lambda _: fetch(url), lambda number: goes_on(number, 0), workers=4)
+    return many(lambda _: fetch(url), lambda number: goes_on(number, 0), workers=WORKERS, pace=PAGES)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import os
 import pty
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import yaml
 from click.testing import CliRunner
 
 from dnsproxy.cli import main
+from dnsproxy.install.report import event_reasons
 from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
 from tests.dnsproxy.install.run.test_applying import cluster, corefile, touch
 from tests.dnsproxy.install.run.test_stanza_writers import OPERATE
@@ -334,6 +336,73 @@ async def test_with_stop_writers_operate_is_scaled_to_0_before_the_stanza_goes(t
     assert (done.status, done.verdict) == (0, "removed, and the cluster's DNS no longer asks dnsproxy")
     assert "Scaled Deployment switchback/operate to 0; its pods have ended" in done.errors
     assert pick(done.api.objects, "Deployment", "operate")["spec"]["replicas"] == 0
+    assert "switchback" not in corefile(done.api)
+
+
+async def test_what_cannot_be_scaled_is_refused_in_a_dry_run_too_and_nothing_is_scaled_then(tmp_path: Path) -> None:
+    api = FakeApi([*with_operate().objects, operate_pod("dnsproxy", "install", "--watch", name="by-hand")])
+    async with faulty_upstream(other) as server:
+        dry = await run("uninstall", api, server, tmp_path, "--dry-run", "--stop-writers", "--output", "json")
+        text = await run("uninstall", api, server, tmp_path, "--dry-run", "--stop-writers")
+        done = await run("uninstall", api, server, tmp_path, "--stop-writers")
+    assert (dry.status, text.status, done.status) == (1, 1, 1)
+    document = json.loads(dry.output)
+    assert document["stopped"] == ["dnsproxy operate in Deployment switchback/operate"]
+    assert document["writers"] == ["dnsproxy install in Pod switchback/by-hand"]
+    assert "by-hand" not in json.dumps(document["rbac"])
+    assert "Note: refused while it runs: dnsproxy install in Pod switchback/by-hand" in text.errors
+    assert "Note: scaled to 0 first: dnsproxy operate in Deployment switchback/operate" in text.errors
+    assert pick(api.objects, "Deployment", "operate")["spec"]["replicas"] == 1
+
+
+async def test_a_writer_is_not_ended_for_a_stanza_that_cannot_be_removed(tmp_path: Path) -> None:
+    api = with_operate()
+    touch(api, Corefile=corefile(api).replace("# END switchback", "# gone"))
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", api, server, tmp_path, "--stop-writers")
+    assert done.status == 1
+    assert "; nothing was changed" in done.errors
+    assert pick(api.objects, "Deployment", "operate")["spec"]["replicas"] == 1
+
+
+async def test_a_stanza_that_could_not_be_removed_comes_with_the_way_to_start_its_writer_again(tmp_path: Path) -> None:
+    api = with_operate()
+    api.forbidden_writes = ["/configmaps/coredns"]
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", api, server, tmp_path, "--stop-writers")
+    assert done.status == 3
+    assert "`kubectl -n switchback scale deployment operate --replicas=1` starts it again" in done.errors
+    assert "switchback" in corefile(api)
+
+
+def installer_event(reason: str, instance: str, minutes: int) -> Manifest:
+    return {
+        "kind": "Event",
+        "metadata": {"name": "repaired", "namespace": "switchback"},
+        "eventTime": (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat(),
+        "reportingController": event_reasons.INSTALLER.controller,
+        "reportingInstance": instance,
+        "reason": reason,
+    }
+
+
+@pytest.mark.parametrize(
+    ("event", "status"),
+    [
+        pytest.param(installer_event("StanzaRepaired", "laptop", 1), 3, id="it restored the stanza"),
+        pytest.param(installer_event("StanzaUndone", "laptop", 1), 3, id="it was kept from it"),
+        pytest.param(installer_event("StanzaRepaired", "operate-5f6c-x", 1), 0, id="it was ended"),
+        pytest.param(installer_event("StanzaRepaired", "laptop", 15), 0, id="long ago"),
+        pytest.param(installer_event("StanzaInstalled", "laptop", 1), 0, id="an install"),
+    ],
+)
+async def test_whether_a_stanza_stays_away_is_unknown_while_a_program_may_be_in_its_pause(
+    event: Manifest, status: int, tmp_path: Path
+) -> None:
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", FakeApi([*with_operate().objects, event]), server, tmp_path, "--stop-writers")
+    assert done.status == status
+    assert ("a program on laptop restored it at 20" in done.verdict) == (status == 3)
     assert "switchback" not in corefile(done.api)
 
 

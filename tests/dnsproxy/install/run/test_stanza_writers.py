@@ -26,11 +26,26 @@ OPERATE = ("dnsproxy", "operate", "--admin", "[::]:8085")
 WATCH = ("dnsproxy", "install", "--watch")
 
 
-def deployment(*words: str, name: str = "operate", replicas: int | None = 1, **container: Any) -> Manifest:
+def deployment(
+    *words: str, name: str = "operate", replicas: int | None = 1, kind: str = "Deployment", **container: Any
+) -> Manifest:
     spec = {"containers": [{"name": "main", "command": list(words[:1]), "args": list(words[1:]), **container}]}
     metadata = {"name": name, "namespace": "switchback"}
     scale = {} if replicas is None else {"replicas": replicas}
-    return {"kind": "Deployment", "metadata": metadata, "spec": {**scale, "template": {"spec": spec}}}
+    return {"kind": kind, "metadata": metadata, "spec": {**scale, "template": {"spec": spec}}}
+
+
+def cron_job(*words: str, suspend: bool = False) -> Manifest:
+    spec = {"template": {"spec": {"containers": [{"name": "main", "command": list(words)}]}}}
+    metadata = {"name": "again", "namespace": "switchback"}
+    return {"kind": "CronJob", "metadata": metadata, "spec": {"suspend": suspend, "jobTemplate": {"spec": spec}}}
+
+
+def settings(**data: str) -> Manifest:
+    return {"kind": "ConfigMap", "metadata": {"name": "operate-settings", "namespace": "switchback"}, "data": data}
+
+
+SETTINGS = [{"configMapRef": {"name": "operate-settings", "optional": True}}]
 
 
 def pod(*words: str, name: str = "operate-5f6c-x", owner: tuple[str, str] | None = None, **more: Any) -> Manifest:
@@ -69,6 +84,33 @@ WRITERS = [
     pytest.param(pod("python", "-m", *WATCH, name="p"), "dnsproxy install in Pod switchback/p", id="python -m"),
     pytest.param(pod("kubectl-switchback", "operate", name="p"), "dnsproxy operate in Pod switchback/p", id="plugin"),
     pytest.param(
+        deployment(*WATCH, name="w", kind="StatefulSet", replicas=None),
+        "dnsproxy install in StatefulSet switchback/w",
+        id="StatefulSet without a pod",
+    ),
+    pytest.param(
+        deployment(*WATCH, name="w", kind="DaemonSet", replicas=None),
+        "dnsproxy install in DaemonSet switchback/w",
+        id="DaemonSet without a pod",
+    ),
+    pytest.param(
+        cron_job("dnsproxy", "install"), "dnsproxy install in CronJob switchback/again", id="CronJob between two runs"
+    ),
+    pytest.param(
+        pod(
+            "serve",
+            name="p",
+            spec={"initContainers": [{"name": "w", "command": list(WATCH), "restartPolicy": "Always"}]},
+        ),
+        "dnsproxy install in Pod switchback/p",
+        id="sidecar",
+    ),
+    pytest.param(
+        deployment(*OPERATE, envFrom=SETTINGS),
+        "dnsproxy operate in Deployment switchback/operate",
+        id="settings that are not there",
+    ),
+    pytest.param(
         pod(*WATCH, name="p", metadata={"name": "p", "namespace": "switchback", "deletionTimestamp": "now"}),
         "dnsproxy install in Pod switchback/p",
         id="pod that is ending",
@@ -91,6 +133,13 @@ async def test_a_program_that_restores_the_stanza_is_found_by_its_command_line(f
         pytest.param(pod("dnsproxy", "install", "--dry-run"), id="dry run"),
         pytest.param(pod("dnsproxy", "install", "--file=Corefile"), id="file"),
         pytest.param(pod("dnsproxy", "uninstall"), id="uninstall"),
+        pytest.param(cron_job("dnsproxy", "install", suspend=True), id="suspended CronJob"),
+        pytest.param(cron_job("dnsproxy", "uninstall"), id="CronJob of another command"),
+        pytest.param(cron_job("dnsproxy", "install") | {"spec": {"jobTemplate": None}}, id="CronJob without a Job"),
+        pytest.param(
+            pod("serve", spec={"initContainers": [{"name": "w", "command": list(WATCH)}]}),
+            id="container that has ended",
+        ),
         pytest.param(deployment("dnsproxy", "serve", name="operate"), id="serve under its name"),
         pytest.param(deployment("other", "operate"), id="another program"),
         pytest.param(pod("dnsproxy"), id="no command"),
@@ -107,6 +156,34 @@ async def test_any_other_program_is_none(
     autojump_clock: object,  # noqa: ARG001
 ) -> None:
     assert await writers(other) == []
+
+
+async def test_a_method_that_a_config_map_says_counts_unless_the_program_says_another() -> None:
+    prints = settings(DNSPROXY_METHOD="print")
+    assert await writers(prints, deployment(*OPERATE, envFrom=SETTINGS)) == []
+    assert await writers(prints, deployment(*OPERATE, "--method=corefile", envFrom=SETTINGS)) == [DEPLOYED]
+    assert await writers(settings(DNSPROXY_METHOD="corefile"), deployment(*OPERATE, envFrom=SETTINGS)) == [DEPLOYED]
+    # What may not be read says nothing.
+    objects = (prints, deployment(*OPERATE, envFrom=SETTINGS))
+    assert await writers(*objects, forbidden=["/configmaps/operate-settings"]) == [DEPLOYED]
+
+
+async def test_a_job_of_a_cron_job_is_that_cron_job() -> None:
+    job = pod(*WATCH, owner=("Job", "again-29012345"))
+    assert await writers(cron_job("dnsproxy", "install"), job) == ["dnsproxy install in CronJob switchback/again"]
+    assert await writers(job) == ["dnsproxy install in Job switchback/again-29012345"]
+
+
+@pytest.mark.parametrize("path", ["/pods", "/deployments", "/statefulsets", "/daemonsets", "/cronjobs"])
+async def test_a_list_that_is_not_served_is_unknown_and_never_empty(path: str) -> None:
+    class Without(FakeApi):
+        def decide(self, path_asked: str, selector: str = "") -> tuple[int, Any]:
+            return (404, {}) if path_asked.endswith(path) else super().decide(path_asked, selector)
+
+    async with client_of(Meddling(Without([]))) as client:
+        with pytest.raises(StartError, match=r"nothing was removed: .* is not served") as caught:
+            await find_writers(client, "switchback")
+    assert caught.value.status == 3
 
 
 async def test_a_deployment_and_its_pods_are_one_writer() -> None:
@@ -129,6 +206,11 @@ async def test_the_holder_of_a_lease_that_it_renews_is_one_unless_a_pod_explains
 
     name = f"dnsproxy operate on laptop, which holds the Lease switchback/{LEASE}"
     assert await found(lease("laptop_1")) == [name]
+    (long,) = await found(lease("a" * 200_000 + "_1"))
+    assert len(long) < 400
+    # Started in a way that cannot be read.
+    unread = pod("start", owner=("ReplicaSet", "operate-5f6c"))
+    assert await found(lease("operate-5f6c-x_1"), unread) == [DEPLOYED]
     assert await found(lease("operate-0_1"), deployment(*OPERATE, "--method=print")) == []
 
 
@@ -157,6 +239,13 @@ def test_a_refusal_names_the_writers_and_the_command_that_ends_them() -> None:
             check([Writer("Job", "switchback", "w", "dnsproxy install")])
         with pytest.raises(ChangeRefused, match="end it on laptop"):
             check([Writer("Lease", "switchback", "laptop", "dnsproxy operate")])
+        with pytest.raises(ChangeRefused, match=r"suspend it with `kubectl -n switchback patch cronjob again -p '\{"):
+            check([Writer("CronJob", "switchback", "again", "dnsproxy install")])
+    several = [Writer("Deployment", "switchback", name, "dnsproxy operate") for name in ("a", "b")]
+    with pytest.raises(ChangeRefused, match="scales them to 0, waits until their pods have ended"):
+        check_none(several)
+    with pytest.raises(ChangeRefused, match="then run this again with --stop-writers"):
+        check_none([*several, Writer("Job", "switchback", "w", "dnsproxy install")])
 
 
 async def test_deployments_are_scaled_to_0_and_their_last_pods_awaited(
