@@ -157,10 +157,7 @@ def test_the_keyboard_shows_where_it_is_and_leaves_the_closed_drawer_out(browser
         page.reload()
         for _ in range(8):
             page.keyboard.press("Tab")
-            seen = page.evaluate(
-                "() => [document.activeElement.getBoundingClientRect().right, document.activeElement.outerHTML]"
-            )
-            assert seen[0] >= 0, seen
+            assert page.evaluate("() => document.activeElement.getBoundingClientRect().right") >= 0
 
 
 def check_scheme(page: Page, scheme: str) -> bytes:

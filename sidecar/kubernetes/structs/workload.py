@@ -110,11 +110,11 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The containers and volumes of a pod, and its DNS settings."""
 
     containers: tuple[Container, ...] | None = None
-    init_containers: tuple[Container, ...] | None = None
     volumes: tuple[Volume, ...] | None = None
     dns_policy: str | None = None
     dns_config: PodDnsConfig | None = None
     host_network: bool | None = None
+    init_containers: tuple[Container, ...] | None = None
 
 
 class PodMetadata(msgspec.Struct, frozen=True):
