@@ -59,6 +59,10 @@ class RequestCheck:
         self._now = now
         self._seen: OrderedDict[bytes, float] = OrderedDict()
 
+    def admits(self, client: str) -> bool:
+        """Whether a request from this address can be allowed at all."""
+        return self._settings.allows(client)
+
     def check(self, query: Query, *, client: str, stream: bool) -> bytes | Sealer:
         """What seals the answers to a request; or the octets that refuse it."""
         if not self._settings.allows(client):

@@ -64,6 +64,14 @@ class ZoneServer:
         """See ZoneService."""
         return self._answer(query, client=client, stream=True)
 
+    def takes_connection(self, query: Query, *, client: str) -> bool:
+        """See ZoneService."""
+        return (
+            query.type in (Type.AXFR, Type.IXFR)
+            and self._published.zones.content_of(query.name) is not None
+            and self._check.admits(client)
+        )
+
     def _answer(self, query: Query, *, client: str, stream: bool) -> bytes | ZoneTransfer:
         if self._published.zones.content_of(query.name) is None or query.type not in _SERVED:
             return refuse(query, Rcode.REFUSED).message

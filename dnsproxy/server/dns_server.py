@@ -23,14 +23,14 @@ from dnsproxy.server.datagram_server import DatagramServer
 from dnsproxy.server.responder import Responder
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.server.stream_server import StreamServer
-from dnsproxy.server.zone_service import HandOver, Transfer
+from dnsproxy.server.zone_service import Elsewhere, Transfer
 from dnsproxy.tap.seen import Outcome, outcome_of
 from sidecar.loop.host import make_poller
 
 POLLED: Final = 4
 """Sockets, some batches each, before the other tasks get their turn."""
 
-_StreamResult = bytes | Forward | Transfer | HandOver | None
+_StreamResult = bytes | Forward | Transfer | Elsewhere | None
 
 
 class DnsServer(Responder):
@@ -105,7 +105,7 @@ class DnsServer(Responder):
 
     def respond_stream(
         self, message: bytes, *, client: str, port: int = 0
-    ) -> bytes | Forward | Transfer | HandOver | None:
+    ) -> bytes | Forward | Transfer | Elsewhere | None:
         """See StreamService."""
         begun = time.perf_counter()
         result, outcome = self._respond_stream(message, client=client)
@@ -128,7 +128,7 @@ class DnsServer(Responder):
                 answered = self.zones.answer_stream(query, client=client)
                 rcode = rcode_of(answered) if isinstance(answered, bytes) else Rcode.NOERROR
                 self.counters.own_by_rcode[rcode] += 1
-                return answered, None if isinstance(answered, HandOver) else Outcome.ZONE
+                return answered, None if isinstance(answered, Elsewhere) else Outcome.ZONE
         except Exception:  # noqa: BLE001  # as for a datagram
             return self.fail(message), Outcome.FAILED
         if isinstance(outcome, Forward):

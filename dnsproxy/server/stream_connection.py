@@ -18,7 +18,7 @@ import trio
 from dnsproxy.answers.decide import Forward
 from dnsproxy.dns import stream_frames
 from dnsproxy.server.transfer_frames import next_frames
-from dnsproxy.server.zone_service import HandOver, Transfer
+from dnsproxy.server.zone_service import Elsewhere, Transfer
 from sidecar.loop.slices import SLICE
 
 TURNS: Final = 16
@@ -32,7 +32,9 @@ _JOINED: Final = 16 << 10
 class StreamService(Protocol):
     """Answers the messages of connections."""
 
-    def respond_stream(self, message: bytes, *, client: str, port: int) -> bytes | Forward | Transfer | HandOver | None:
+    def respond_stream(
+        self, message: bytes, *, client: str, port: int
+    ) -> bytes | Forward | Transfer | Elsewhere | None:
         """The reply, or the query to forward, or a transfer, or None if the connection must be closed.
 
         `client` and `port` are the address and port of the client.
@@ -71,8 +73,10 @@ class _Turn(NamedTuple):
     """A query to forward, or a transfer, for which no slot was free."""
     garbage: bool = False
     """Whether it received octets that are not DNS."""
-    handed: bytes = b""
-    """What another process is to answer: it gets the connection."""
+    asked: bytes = b""
+    """What another process is to answer."""
+    elsewhere: Elsewhere | None = None
+    """The way to that answer."""
 
 
 class StreamConnection:
@@ -130,9 +134,7 @@ class StreamConnection:
                 if turn.garbage:
                     nursery.cancel_scope.cancel()  # the messages after it cannot be separated either
                     break
-                if turn.handed:
-                    self._giving_way = True  # its end is the other process's matter
-                    await self._service.hand_over(self._stream, turn.handed)
+                if turn.elsewhere is not None and not await self._ask(turn.asked, turn.elsewhere, nursery.cancel_scope):
                     break
                 if turn.waiting is not None:
                     await self._slots.acquire()
@@ -158,13 +160,13 @@ class StreamConnection:
         while size < _JOINED and stream_frames.is_whole(self._received):
             message = stream_frames.take_message(self._received)
             outcome = self._service.respond_stream(message, client=self.client, port=self._port)
-            if isinstance(outcome, HandOver):
-                return _Turn(b"".join(frames), handed=stream_frames.format_message(message) + self._received)
             if outcome is None:
                 return _Turn(b"".join(frames), garbage=True)
             if isinstance(outcome, bytes):
                 frames.append(stream_frames.format_message(outcome))
                 size += len(frames[-1])
+            elif isinstance(outcome, Elsewhere):
+                return _Turn(b"".join(frames), asked=message, elsewhere=outcome)
             elif self._slots.value:
                 self._slots.acquire_nowait()
                 self._start(outcome, nursery)
@@ -173,6 +175,24 @@ class StreamConnection:
             if perf_counter() >= end:
                 break
         return _Turn(b"".join(frames))
+
+    async def _ask(self, message: bytes, elsewhere: Elsewhere, connection: trio.CancelScope) -> bool:
+        """Send the answer of another process; False if that process has the connection now.
+
+        Nothing else of the connection is open meanwhile: two processes that write to it would break its frames.
+        """
+        for _ in range(self._limits.pipelined):
+            await self._slots.acquire()
+        reply = await elsewhere.answer()
+        if reply is None:
+            self._giving_way = True  # its end is the other process's matter
+            await self._service.hand_over(self._stream, stream_frames.format_message(message) + self._received)
+            return False
+        for _ in range(self._limits.pipelined):
+            self._slots.release()
+        await self._send(stream_frames.format_message(reply), connection)
+        self._begin_idle()
+        return True
 
     def _start(self, waiting: Forward | Transfer, nursery: trio.Nursery) -> None:
         if isinstance(waiting, Forward):

@@ -5,8 +5,9 @@ The law: whoever answers, the table's answers do not wait for it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from typing import Final, Protocol
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 from dnsproxy.answers.decide import Outcome
 from dnsproxy.dns.wire import Query
@@ -22,11 +23,12 @@ class Transfer(Protocol):
         """Note that the client accepted all of them."""
 
 
-class HandOver:
-    """Another process is to serve the connection, from this query on."""
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """An answer that another process has to give."""
 
-
-HAND_OVER: Final = HandOver()
+    answer: Callable[[], Awaitable[bytes | None]]
+    """The reply, in bounded time; None: that process is to serve the connection, from this query on."""
 
 
 class ZoneService(Protocol):
@@ -38,5 +40,8 @@ class ZoneService(Protocol):
     def answer_datagram(self, query: Query, *, client: str, reply: Callable[[bytes], None]) -> None:
         """Call `reply` with the answer, now or later."""
 
-    def answer_stream(self, query: Query, *, client: str) -> bytes | Transfer | HandOver:
+    def answer_stream(self, query: Query, *, client: str) -> bytes | Transfer | Elsewhere:
         """What to send over TCP."""
+
+    def takes_connection(self, query: Query, *, client: str) -> bool:
+        """Whether the query is for a transfer, and the address may ask for one."""

@@ -117,10 +117,10 @@ class Zones(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Told(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """For a worker: the answer to an Ask."""
+    """For a worker: the answer to an Ask; None: hand the connection over."""
 
     ident: int
-    message: bytes
+    message: bytes | None
 
 
 class Watch(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -144,11 +144,13 @@ class Drained(msgspec.Struct, tag=True, array_like=True, frozen=True):
 
 
 class Ask(msgspec.Struct, tag=True, array_like=True, frozen=True):
-    """From a worker: a query about a zone that came in a datagram."""
+    """From a worker: a query about a zone."""
 
     ident: int
     message: bytes
     client: str
+    stream: bool
+    """Whether it came over TCP."""
 
 
 class Notified(msgspec.Struct, tag=True, array_like=True, frozen=True):

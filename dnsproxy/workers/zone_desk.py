@@ -55,11 +55,19 @@ class ZoneDesk:
         zones = self._own.zones
         if zones is None:
             return
-        query = zones.concerns(ask.message, decide(ask.message, self._own.table, stream=False))
-        if query is not None:
-            zones.answer_datagram(
-                query, client=ask.client, reply=lambda reply: member.outbox.post(frame(Told(ask.ident, reply)))
-            )
+
+        def tell(reply: bytes | None) -> None:
+            member.outbox.post(frame(Told(ask.ident, reply)))
+
+        query = zones.concerns(ask.message, decide(ask.message, self._own.table, stream=ask.stream))
+        if query is None:
+            return
+        if not ask.stream:
+            zones.answer_datagram(query, client=ask.client, reply=tell)
+        elif zones.takes_connection(query, client=ask.client):
+            tell(None)
+        elif isinstance(answer := zones.answer_stream(query, client=ask.client), bytes):
+            tell(answer)
 
     async def _serve(self, handed: Handed) -> None:
         sock = socket.socket(fileno=handed.descriptor)

@@ -11,6 +11,7 @@ import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 import trio
@@ -23,6 +24,7 @@ from dnsproxy.dns.wire import Query
 from dnsproxy.server import stream_connection, stream_server
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.server.stream_server import StreamServer
+from dnsproxy.server.zone_service import Elsewhere
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import (
     OURS,
@@ -41,17 +43,36 @@ SHORT = 0.1
 
 
 class Service:
-    """Answers b"now..." at once and b"later..." when the test allows it; b"bad" is not DNS, b"bug" raises."""
+    """Answers b"now..." at once and b"later..." when the test allows it; b"bad" is not DNS, b"bug" raises.
+
+    Another process answers b"other..."; that one wants the connection for b"otherwise...".
+    """
 
     def __init__(self) -> None:
         self.gates: dict[bytes, trio.Event] = {}
         self.forwarding = 0
         self.clients: set[str] = set()
+        self.handed: list[tuple[trio.SocketStream, bytes]] = []
 
     async def hand_over(self, stream: trio.SocketStream, received: bytes) -> None:
-        raise AssertionError((stream, received))
+        assert not self.forwarding
+        self.handed.append((stream, received))
+        # The other process has its own descriptor of the connection.
+        await stream.send_all(framed(b"from the other process"))
 
-    def respond_stream(self, message: bytes, *, client: str, port: int) -> bytes | Forward | None:  # noqa: ARG002
+    async def ask_other(self, message: bytes) -> bytes | None:
+        assert not self.forwarding
+        return None if message.startswith(b"otherwise") else b"re:" + message
+
+    def respond_stream(
+        self,
+        message: bytes,
+        *,
+        client: str,  # noqa: ARG002
+        port: int,  # noqa: ARG002
+    ) -> bytes | Forward | Elsewhere | None:
+        if message.startswith(b"other"):
+            return Elsewhere(partial(self.ask_other, message))
         if message.startswith(b"later"):
             self.gates.setdefault(message, trio.Event())
             return Forward(Query(message, b"", 1, 1, 12, None), shields=False)
@@ -647,3 +668,26 @@ async def test_a_query_over_tcp_is_asked_over_tcp_so_that_nothing_is_truncated()
         asked = query("www.example.net")
         assert upstream.is_truncated(await world.ask(asked))
         assert await world.ask_stream(asked) == upstream.sized(asked, 5000)
+
+
+async def test_another_process_gets_a_connection_when_nothing_of_it_is_open() -> None:
+    """Two processes that write to one connection would break its frames."""
+    async with served() as world, await world.connect() as stream:
+        await stream.send_all(framed(b"later1") + framed(b"later2") + framed(b"otherwise") + framed(b"now"))
+        await wait_until(lambda: world.service.forwarding == 2)
+        world.service.gates[b"later2"].set()
+        assert await read(stream) == b"re:later2"
+        assert not world.service.handed
+        world.service.gates[b"later1"].set()
+        assert await read(stream) == b"re:later1"
+        assert await read(stream) == b"from the other process"
+        ((_, received),) = world.service.handed
+        assert received == framed(b"otherwise") + framed(b"now")
+
+
+async def test_what_another_process_answers_stays_on_its_connection() -> None:
+    async with served() as world, await world.connect() as stream:
+        await stream.send_all(framed(b"now1") + framed(b"other") + framed(b"now2"))
+        assert [await read(stream) for _ in range(3)] == [b"re:now1", b"re:other", b"re:now2"]
+        assert not world.service.handed
+        await world.assert_serves()
