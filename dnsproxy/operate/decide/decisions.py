@@ -80,8 +80,11 @@ def _decide_one(one: SubjectFacts, facts: Facts) -> Decision:
     found = find_controller(one, facts)
     if found.service is None:
         if one.status and not any(map(is_address, one.status)):
-            text = f"its status has only hostnames ({', '.join(one.status)}): nothing short-circuits them"
-            return Decision(one.subject, Verdict.NOTHING, (text,))
+            text = f"its status has only hostnames ({', '.join(one.status)})"
+            if not any(map(is_address, facts.by_address)):
+                return Decision(one.subject, Verdict.NOTHING, (f"{text}: nothing short-circuits them",))
+            # A controller may publish a hostname for an address that its Service still has.
+            return _unknown(one, facts, None, text, found.evidence)
         return _unknown(one, facts, None, found.evidence)
     short = _short_circuit(found.service, facts)
     return _by_short_circuit(one, found.service, short, facts, found.evidence)

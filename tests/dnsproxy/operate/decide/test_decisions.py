@@ -44,6 +44,7 @@ WEB = SubjectFacts(GATEWAY, hostnames=1, examples=("web.example.org",), status=(
 PLAIN = probes_of(mode=HeaderMode.REJECTS)
 THEIRS = Route("mine", "1", relay_to="a/b", subjects="ingressclass/nginx", ports=(ListenPort(443, 9443),))
 OTHER = service("elsewhere/other", ports=(Port(8080, "http"),))
+OTHER_NAMED = service("elsewhere/named", points=HOSTNAME)
 ELSEWHERE = replace(CLASS, status=("198.51.100.1",))
 HTTPS = route_of(headers="v1,80=none")
 SSH = service(ports=(Port(22, "ssh"),))
@@ -140,10 +141,24 @@ ROWS: list[Row] = [
     ),
     (
         "its status is a hostname of no Service",
-        cluster(replace(CLASS, status=("lb.example.org",)), routes=STEERED),
+        cluster(replace(CLASS, status=("lb.example.org",)), NAMED, OTHER_NAMED),
         Verdict.NOTHING,
         False,
-        "only hostnames (lb.example.org)",
+        "only hostnames (lb.example.org): nothing short-circuits them",
+    ),
+    (
+        "its status is a hostname, and some Service has an address",
+        cluster(replace(CLASS, status=("lb.example.org",))),
+        Verdict.LEAVE_ALONE,
+        False,
+        "annotate it",
+    ),
+    (
+        "its status is a hostname, and its Service still has the address, steered",
+        cluster(replace(CLASS, status=("lb.example.org",)), routes=STEERED),
+        Verdict.KEEP,
+        True,
+        "annotate it",
     ),
     (
         "the Service has a hostname",
