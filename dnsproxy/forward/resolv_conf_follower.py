@@ -14,7 +14,7 @@ import structlog
 
 from dnsproxy.forward.resolv_conf import parse_nameservers, parse_search, search_domains
 from dnsproxy.forward.settings import ForwardSettings, exclude_own, parse_forwarding
-from sidecar.files.follow import Reloads, follow_file, read_regular_file
+from sidecar.files.follow import Reloads, follow_file, read_regular_file, read_settled
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 
@@ -27,7 +27,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("dnsproxy.forward")
 def read_forwarding(path: Path, *, plain: ForwardSettings) -> ForwardSettings:
     """The settings from a file at the start, when it may be a pipe. Raises StartError with its path."""
     try:
-        return parse_forwarding(path.read_text(encoding="utf-8", errors="replace"), plain=plain)
+        octets, _ = read_settled(path, largest=LARGEST)
+        return parse_forwarding(octets.decode("utf-8", "replace"), plain=plain)
     except OSError as error:
         raise StartError(f"--resolv-conf {path}: {error.strerror}; name servers with --upstream ADDR") from error
     except ValueError as error:

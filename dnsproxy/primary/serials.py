@@ -16,11 +16,14 @@ import structlog
 import trio
 
 from dnsproxy.zone.serials import MODULUS, following, is_newer, newest
+from sidecar.files.follow import read_octets, reason_of
 from sidecar.files.replace import replace_file
 
 BLOCK: Final = 1 << 12
 """Serials that one write reserves."""
 _DIGITS: Final = 10
+_LARGEST: Final = 64
+"""Octets of the file: a number and what an editor puts around it."""
 _AHEAD: Final = 2
 """Seconds that a serial may be ahead of the clock until the clock counts as set back."""
 
@@ -88,11 +91,11 @@ class FileSerials:
 
     def _read(self) -> int | None:
         try:
-            text = self._path.read_text(encoding="ascii").strip()
+            text = read_octets(self._path, largest=_LARGEST).decode("ascii").strip()
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            self._warn("cannot be read", str(error))
+            self._warn("cannot be read", reason_of(error))
             return None
         if not (text.isdigit() and len(text) <= _DIGITS and int(text) < MODULUS):
             self._warn("cannot be read", "it is not a serial; the clock tells the next one")
@@ -105,7 +108,7 @@ class FileSerials:
         try:
             replace_file(path, [b"%d\n" % ceiling], prefix=f".{path.name}.new-")
         except OSError as error:
-            self._warn("cannot be written", os.strerror(error.errno or 0))
+            self._warn("cannot be written", reason_of(error))
 
     def _warn(self, what: str, cause: str) -> None:
         if not self._warned:

@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from sidecar.files.follow import read_octets
 from sidecar.files.replace import replace_file
 
 LARGEST: Final = 1 << 30
@@ -83,12 +84,11 @@ def parse_saved(octets: bytes, *, zone: str) -> SavedTable:
 
 def read_saved(path: Path, *, zone: str) -> SavedTable:
     """Raises OSError and SavedTableRefused."""
-    # Non-blocking: a FIFO may never have a writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        if os.fstat(file.fileno()).st_size > LARGEST:
-            raise SavedTableRefused(f"it is larger than {LARGEST >> 20} MiB")
-        return parse_saved(file.read(LARGEST), zone=zone)
+    try:
+        octets = read_octets(path, largest=LARGEST)
+    except ValueError as error:
+        raise SavedTableRefused(f"it {error}") from None
+    return parse_saved(octets, zone=zone)
 
 
 def write_saved(path: Path, pieces: list[bytes]) -> None:

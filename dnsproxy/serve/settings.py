@@ -15,7 +15,7 @@ from typing import Any
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.dnstap.settings import DnstapSettings
 from dnsproxy.forward.resolv_conf import find_cluster_domain, parse_search, search_domains
-from dnsproxy.forward.resolv_conf_follower import read_forwarding
+from dnsproxy.forward.resolv_conf_follower import LARGEST, read_forwarding
 from dnsproxy.forward.settings import ForwardSettings, exclude_own, refuse_loop
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.cluster_domains import ClusterDomains
@@ -33,6 +33,7 @@ from dnsproxy.sources.names import EXTERNAL_DNS
 from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.static_names import join_flags
 from dnsproxy.tap.mode import TapMode
+from sidecar.files.follow import read_settled
 from sidecar.sockets.inherited import SYSTEMD
 from sidecar.values.build import own_build
 from sidecar.values.endpoints import Endpoint
@@ -222,6 +223,7 @@ def _search(path: Path) -> tuple[str, ...]:
 def _read_search(path: Path) -> list[str]:
     """The search list of a file that need not exist; follow_search logs why it cannot be read."""
     try:
-        return parse_search(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
+        octets, _ = read_settled(path, largest=LARGEST)
+        return parse_search(octets.decode("utf-8", "replace"))
+    except (OSError, ValueError):
         return []

@@ -7,7 +7,6 @@ file is complete at every moment: either the old one or the new one.
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -36,6 +35,7 @@ from dnsproxy.snapshot.format import (
     walk_objects,
 )
 from dnsproxy.snapshot.schedule import DEFAULT_PACE, SnapshotPace, SnapshotSchedule
+from sidecar.files.follow import read_octets
 from sidecar.files.replace import replace_file
 
 Services = Mapping[str, tuple[str, ...]]
@@ -232,15 +232,10 @@ def _prefix(path: Path) -> str:
 
 
 def _read(path: Path) -> bytes:
-    # Non-blocking: a FIFO may never have a writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise SnapshotRefused("it is not a regular file")
-        if status.st_size > LARGEST:
-            raise SnapshotRefused(f"it is larger than {LARGEST >> 20} MiB")
-        return file.read(LARGEST)
+    try:
+        return read_octets(path, largest=LARGEST)
+    except ValueError as error:
+        raise SnapshotRefused(f"it {error}") from None
 
 
 def _reason(error: OSError | SnapshotRefused) -> str:

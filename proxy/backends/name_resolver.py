@@ -6,8 +6,10 @@ thread that cannot be cancelled, and keep the nameservers from the start of the 
 
 from __future__ import annotations
 
+import io
+import re
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,10 +18,13 @@ import trio
 
 from proxy.backends.health import Cause, Failure
 from proxy.backends.hosts_file import addresses_in
+from sidecar.files.follow import read_octets, read_regular_file
 
 if TYPE_CHECKING:
     from dns.asyncresolver import Resolver
 
+LARGEST: Final = 16 << 20
+"""Octets of the two files; a hosts file may have lists of names that are blocked."""
 LOOKUP_SECONDS: Final = 5.0
 """For a whole look-up, with all names of the search list and all nameservers."""
 OTHER_FAMILY_SECONDS: Final = 0.5
@@ -30,6 +35,8 @@ hide a change."""
 HOSTS_SECONDS: Final = 5.0
 """Seconds for which an entry of the hosts file is used."""
 
+_OPTION: Final = re.compile(r"ndots:\d{1,2}|(?:timeout|attempts):[1-9]\d?|[a-z0-9-]+")
+"""A negative time would leave no time for an answer."""
 _PROBE_LABEL: Final = "_switchback-probe"
 _PROBE_NONCE_OCTETS: Final = 16
 _PROBE_TEXT: Final = '"switchback dnsproxy"'
@@ -101,6 +108,8 @@ class NameResolver:
             return Failure(Cause.DNS_NXDOMAIN, "no such name")
         except dns.exception.Timeout:
             return Failure(Cause.DNS_TIMEOUT, f"no answer within {LOOKUP_SECONDS:g} s")
+        except dns.resolver.NoResolverConfiguration:
+            return Failure(Cause.DNS_ERROR, f"{self.resolv_conf} has no nameserver that can be used")
         except (dns.exception.DNSException, OSError, ValueError) as error:
             return Failure(Cause.DNS_ERROR, str(error) or type(error).__name__)
         # The shortest TTL of the chain, CNAMEs included.
@@ -111,10 +120,40 @@ class NameResolver:
 
         resolver = dns.asyncresolver.Resolver(configure=False)
         # Not by its path: dnspython refuses a file with an octet that is not UTF-8, and a byte order mark hides a line.
-        with self.resolv_conf.open(encoding="utf-8-sig", errors="replace") as file:
-            resolver.read_resolv_conf(file)
+        octets = read_octets(self.resolv_conf, largest=LARGEST)
+        usable = "".join(_usable_lines(octets.decode("utf-8-sig", "replace")))
+        resolver.read_resolv_conf(io.StringIO(usable))
         resolver.port = self.port
         return resolver
+
+
+def _usable_lines(content: str) -> Iterator[str]:
+    """The lines without what dnspython would refuse the whole file for; the C library skips it too (resolver(5))."""
+    import dns.inet  # noqa: PLC0415
+
+    for line in content.splitlines():
+        key, *words = line.split() or [""]
+        if key == "nameserver":
+            words = [word for word in words[:1] if dns.inet.is_address(word)]
+        elif key in ("search", "domain"):
+            words = [word for word in words if _is_name(word)]
+        elif key == "options":
+            words = [word for word in words if _OPTION.fullmatch(word)]
+        else:
+            continue
+        if words:
+            yield f"{key} {' '.join(words)}\n"
+
+
+def _is_name(word: str) -> bool:
+    import dns.exception  # noqa: PLC0415
+    import dns.name  # noqa: PLC0415
+
+    try:
+        dns.name.from_text(word)
+    except (dns.exception.DNSException, ValueError):
+        return False
+    return True
 
 
 def _merge(families: list[Found | Failure]) -> Found | Failure:
@@ -141,6 +180,6 @@ def _merge(families: list[Found | Failure]) -> Found | Failure:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        return read_regular_file(path, largest=LARGEST)
+    except (OSError, ValueError):
         return ""

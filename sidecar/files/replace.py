@@ -1,12 +1,13 @@
 """Replaces a file atomically: a reader sees the old content or the new, and a failure leaves the old file.
 
-The law: this is the only place that renames over a file. The content is on the disk before the rename. The new file is
-readable for its owner alone, unless `prepare` gives it another owner and mode. These functions may block, so they
-belong in a thread once an event loop runs.
+The law: this is the only place that renames over a file, and over nothing but a regular one: root could replace
+/dev/null. The content is on the disk before the rename. The new file is readable for its owner alone, unless `prepare`
+gives it another owner and mode. These functions may block, so they belong in a thread once an event loop runs.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -26,9 +27,10 @@ def replace_file(
     """Replace the file at a path, which must not be a symbolic link, with the pieces; returns whether it was replaced.
 
     The temporary file is in the same folder, and its name begins with `prefix`. `prepare` gets its descriptor once the
-    content is written; `still_wanted` is asked last, directly before the rename. Raises OSError, and what the two
-    functions raise.
+    content is written; `still_wanted` is asked last, directly before the rename. Raises OSError, also for what is there
+    and is no regular file, and what the two functions raise.
     """
+    _check_regular(path)
     descriptor, temporary = tempfile.mkstemp(prefix=prefix, dir=path.parent)
     try:
         with open(descriptor, "wb", buffering=0) as file:
@@ -52,6 +54,13 @@ def copy_owner_and_mode(status: os.stat_result, descriptor: int) -> None:
     """Give an open file the owner, group and mode of another one. Raises OSError."""
     os.fchown(descriptor, status.st_uid, status.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+
+
+def _check_regular(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        mode = os.lstat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            raise OSError(errno.EINVAL, "is no regular file")
 
 
 def _write_all(descriptor: int, piece: bytes) -> None:

@@ -22,6 +22,8 @@ from dnsproxy.doctor.collect.bounded_work import Finished, run_all
 from dnsproxy.doctor.facts.probes import Lookup
 from dnsproxy.doctor.judge.paths import name_to_ask
 from dnsproxy.forward.resolv_conf import parse_nameservers
+from dnsproxy.forward.resolv_conf_follower import LARGEST
+from sidecar.files.follow import read_regular_file
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 SECONDS: Final = 5.0
@@ -110,8 +112,8 @@ def _take(reply: dns.message.Message, addresses: dict[str, None], aliases: dict[
 def public_server(cluster: Sequence[str], resolv_conf: Path = _RESOLV_CONF) -> Endpoint | None:
     """The first nameserver of this machine that is not the cluster's DNS; None in an ordinary pod."""
     try:
-        content = resolv_conf.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        content = read_regular_file(resolv_conf, largest=LARGEST)
+    except (OSError, ValueError):
         return None
     for text in parse_nameservers(content):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -124,3 +125,17 @@ async def test_a_place_where_no_file_can_be_is_told_once(make: object, tmp_path:
         serials = FileSerials(path, now=lambda: NOW)
         assert [await serials.next(0), await serials.next(NOW + 2 * BLOCK)] == [NOW, NOW + 2 * BLOCK + 1]
     assert len(logged) == 1
+
+
+async def test_what_is_no_regular_file_is_neither_waited_for_nor_replaced(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    (tmp_path / "null").symlink_to("/dev/null")
+    for path in (fifo, tmp_path / "null", Path("/dev/zero")):
+        serials = FileSerials(path, now=lambda: NOW)
+        with structlog.testing.capture_logs() as logs:
+            assert await serials.next(0) == NOW
+        assert [(line["event"], line["cause"]) for line in logs] == [
+            ("the file of --rpz-serial cannot be read", "is no regular file")
+        ]
+        assert not path.is_file()

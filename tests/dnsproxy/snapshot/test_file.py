@@ -333,9 +333,9 @@ def make_large(path: Path) -> None:
     [
         pytest.param(make_nothing, "info", None, id="none yet"),
         pytest.param(Path.mkdir, "warning", "Is a directory", id="a folder"),
-        pytest.param(os.mkfifo, "warning", "it is not a regular file", id="a FIFO that nobody writes into"),
+        pytest.param(os.mkfifo, "warning", "it is no regular file", id="a FIFO that nobody writes into"),
         pytest.param(lambda path: path.symlink_to(path), "warning", "Too many levels", id="a link to itself"),
-        pytest.param(lambda path: path.symlink_to("/dev/zero"), "warning", "it is not a regular file", id="a device"),
+        pytest.param(lambda path: path.symlink_to("/dev/zero"), "warning", "it is no regular file", id="a device"),
         pytest.param(make_large, "warning", "it is larger than 1024 MiB", id="too large"),
         pytest.param(Path.touch, "warning", "not a snapshot", id="empty"),
         pytest.param(lambda path: path.write_bytes(b"\0" * 9), "warning", "not a snapshot", id="damaged"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -184,7 +185,6 @@ async def test_an_octet_that_is_not_utf_8_costs_no_line_of_the_resolv_conf(tmp_p
         pytest.param(b"search example.org\n", id="no nameserver"),
         pytest.param(b"nameserver dns.example.org\n", id="a nameserver by name"),
         pytest.param(b"nameserver \xff\xfe\n", id="no text"),
-        pytest.param(b"search " + b"a" * 64 + b"\nnameserver 192.0.2.1\n", id="a search list with a label too long"),
     ],
 )
 async def test_an_unusable_resolv_conf_is_an_error_that_does_not_end_the_look_ups(
@@ -196,6 +196,46 @@ async def test_an_unusable_resolv_conf_is_an_error_that_does_not_end_the_look_up
     found = await NameResolver(path, tmp_path / "hosts").look_up(NAME)
     assert isinstance(found, Failure)
     assert found.cause is Cause.DNS_ERROR
+    assert conf is None or found.detail == f"{path} has no nameserver that can be used"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param("nameserver dns.example.org\n", id="a nameserver by name"),
+        pytest.param("nameserver\n", id="none"),
+        pytest.param("nameserver 192.0.2.1.7\n", id="no address"),
+        pytest.param(f"search {'a' * 64}\n", id="a label too long"),
+        pytest.param("search a..b example.net\n", id="an empty label beside a domain"),
+        pytest.param("domain ..\n", id="a domain of nothing"),
+        pytest.param("options ndots:x timeout:-1 unknown\n", id="options"),
+        pytest.param("\0\x1b[31m\n", id="no text"),
+    ],
+)
+async def test_a_bad_line_is_skipped_and_the_others_count(tmp_path: Path, bad: str) -> None:
+    async with played_nameserver(tmp_path) as (server, resolver):
+        server.put(WHOLE, "A", ["192.0.2.1"])
+        server.put(WHOLE, "AAAA", [])
+        content = resolver.resolv_conf.read_text()
+        for text in (bad + content, content + bad):
+            resolver.resolv_conf.write_text(text)
+            assert await resolver.look_up(WHOLE) == Found(("192.0.2.1",), 60)
+
+
+async def test_what_is_no_regular_file_is_an_error_and_is_not_waited_for(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    for path in (fifo, Path("/dev/zero")):
+        found = await NameResolver(path, tmp_path / "hosts").look_up(NAME)
+        assert isinstance(found, Failure)
+        assert "is no regular file" in found.detail
+        async with played_nameserver(tmp_path) as (server, resolver):
+            server.put(WHOLE, "A", ["192.0.2.1"])
+            server.put(WHOLE, "AAAA", [])
+            resolver.hosts.unlink(missing_ok=True)
+            resolver.hosts.symlink_to(path)
+            assert await resolver.look_up(WHOLE) == Found(("192.0.2.1",), 60)
+            resolver.hosts.unlink()
 
 
 async def test_a_nameserver_that_is_not_there_is_an_error(tmp_path: Path) -> None:

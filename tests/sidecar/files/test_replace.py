@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -53,3 +53,12 @@ def test_the_old_file_stays_when_the_content_cannot_be_made(path: Path) -> None:
         replace_file(path, broken(), prefix=".new-")
     assert path.read_bytes() == b"old"
     assert os.listdir(path.parent) == ["file"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_regular_file_stays(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "file")
+    with pytest.raises(OSError, match="is no regular file"):
+        replace_file(tmp_path / "file", [b"new"], prefix=".new-")
+    assert os.listdir(tmp_path) == ["file"]
+    assert not (tmp_path / "file").is_file()
