@@ -205,7 +205,7 @@ async def test_of_flooding_connections_only_a_few_work_before_others_have_their_
         answered_in: Counter[int] = Counter()
         respond = world.service.respond_stream
 
-        def respond_and_note(message: bytes, *, client: str, port: int) -> bytes | Forward | None:
+        def respond_and_note(message: bytes, *, client: str, port: int) -> bytes | Forward | Elsewhere | None:
             answered_in[turns] += 1
             return respond(message, client=client, port=port)
 
