@@ -20,6 +20,7 @@ import trio
 
 from proxy.admin.route_readiness import RouteState, judge_routes
 from proxy.backends.backend import Address, Backend
+from proxy.backends.balancing import MOST
 from proxy.backends.health import Cause, Failure, cause_of_connect
 from proxy.routes import ReadyWhen
 from sidecar.admin.answers import Readiness
@@ -166,11 +167,15 @@ async def _try_all(one: RouteProbe) -> Failure | None:
             failure = Failure(cause_of_connect(number), os.strerror(number))
             ended.set()
 
+        silent = 0
         for address in backend.order():
             ended = trio.Event()
             nursery.start_soon(attempt, address, ended)
             with trio.move_on_after(ATTEMPT_DELAY):
                 await ended.wait()
+            silent += not ended.is_set()
+            if silent == MOST:
+                break
     return failure
 
 

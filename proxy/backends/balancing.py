@@ -16,7 +16,9 @@ FAILED_SECONDS: Final = 30.0
 """Seconds for which a failed address is tried last."""
 
 MOST: Final = 8
-"""Addresses that one connection tries, so that each gets enough of the connect timeout."""
+"""Addresses whose answer one connection waits for, so that each gets enough of the connect timeout."""
+MOST_TRIED: Final = 128
+"""Addresses that one connection tries: those that refuse cost no time, and must not hide one that lives."""
 
 
 class Addressed(Protocol):
@@ -59,7 +61,7 @@ class Pool(Generic[AddressT]):
             self._failed.pop(address, None)
 
     def order(self, *, now: float) -> tuple[AddressT, ...]:
-        """The addresses that the next connection should try, best first; at most MOST."""
+        """The addresses that the next connection should try, best first; at most MOST_TRIED."""
         if len(self.addresses) < 2:  # noqa: PLR2004  # nothing to choose
             return self.addresses
         self._failed = {one: until for one, until in self._failed.items() if until > now}
@@ -67,7 +69,7 @@ class Pool(Generic[AddressT]):
         # Of the failed addresses, the one that failed first comes first.
         bad = sorted(self._failed, key=self._failed.__getitem__)
         self._turn += 1
-        return tuple(islice(chain(self._interleaved(good), bad), MOST))
+        return tuple(islice(chain(self._interleaved(good), bad), MOST_TRIED))
 
     def _interleaved(self, addresses: Sequence[AddressT]) -> Iterable[AddressT]:
         # IPv6 first, as in RFC 8305 section 4 and the default policy of RFC 6724.

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Final
 
 from proxy.backends.backend import OWN_LISTENER, Address, Backend
+from proxy.backends.balancing import MOST
 from proxy.backends.health import Cause, Failure, cause_of_connect
 from proxy.relay.connection import Connection
 from proxy.relay.core import Core
@@ -124,7 +125,7 @@ class Dialling(FirstPayload):
 
     def _try_next(self) -> None:
         """Begin another attempt; fail if none is left."""
-        while self._untried and not self._closed:
+        while self._untried and len(self._attempts) < MOST and not self._closed:
             address = self._untried[0]
             self._untried = self._untried[1:]
             number = self._dial(address)
@@ -170,7 +171,8 @@ class Dialling(FirstPayload):
         core = self.core
         side.room_watched = True
         core.poller.add(side.fd, side.handle, writable=True)
-        core.wheel.schedule(self, min(self._deadline, monotonic() + ATTEMPT_DELAY) if self._untried else self._deadline)
+        more = self._untried and len(self._attempts) < MOST
+        core.wheel.schedule(self, min(self._deadline, monotonic() + ATTEMPT_DELAY) if more else self._deadline)
         return 0
 
     def _attempt_failed(self, side: Side, number: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from ipaddress import IPv6Address
 from typing import Final
 
 from sidecar.sockets.socket_address import endpoint_of, family_of, socket_address
@@ -100,8 +101,10 @@ def _bind_one(endpoint: Endpoint, kind: socket.SocketKind, shared: bool) -> sock
         if shared:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
-            # The sysctl net.ipv6.bindv6only must not decide what [::] means.
-            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, endpoint.host != "::")
+            # The sysctl net.ipv6.bindv6only must not decide what [::] means. An IPv4 address in the form of IPv6 is no
+            # address of IPv6 alone.
+            both = endpoint.host == "::" or IPv6Address(endpoint.host).ipv4_mapped is not None
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not both)
         opened.bind(socket_address(endpoint))
     except BaseException:
         opened.close()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.backends.balancing import FAILED_SECONDS, MOST, Pool
+from proxy.backends.balancing import FAILED_SECONDS, MOST_TRIED, Pool
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def test_whatever_failed_each_address_is_tried_once_and_none_is_left_out(
         else:
             places.note_success(place)
         order = places.order(now=now)
-        assert len(order) == min(MOST, len(set(held)))
+        assert len(order) == min(MOST_TRIED, len(set(held)))
         assert set(order) == set(held)
 
 

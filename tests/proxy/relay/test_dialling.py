@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import ExitStack
 from time import monotonic
 
 import pytest
@@ -12,11 +13,12 @@ import trio
 from structlog.testing import capture_logs
 
 from proxy.backends.backend import Address, Backend
+from proxy.backends.balancing import MOST
 from proxy.backends.health import Cause, Failure
 from proxy.header.addresses import Header
 from proxy.header.protocol import ProxyProtocol
 from proxy.relay.core import BUFFER
-from proxy.relay.dialling import Dialling
+from proxy.relay.dialling import ATTEMPT_DELAY, Dialling
 from sidecar.loop.poller import READABLE, WRITABLE
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.host_port import HostPort
@@ -194,14 +196,14 @@ async def test_a_backend_that_refuses_costs_its_clients_at_once_and_the_log_one_
 
 @pytest.fixture
 def black_hole() -> Iterator[int]:
-    """The port of a listener with a full queue: the kernel does not answer further connections."""
+    """The port of a listener with a full queue, at all addresses: the kernel does not answer further connections."""
     listener = socket.socket()
-    listener.bind((V4, 0))
+    listener.bind(("0.0.0.0", 0))
     listener.listen(0)
     fillers = [socket.socket() for _ in range(4)]
     for filler in fillers:
         filler.setblocking(False)
-        filler.connect_ex(listener.getsockname())
+        filler.connect_ex((V4, listener.getsockname()[1]))
     yield listener.getsockname()[1]
     for one in (*fillers, listener):
         one.close()
@@ -254,6 +256,34 @@ async def test_another_address_is_tried_before_anything_was_sent(black_hole: int
                         client.sendall(b"hello")
                     assert await accepted.recv(10) == b"hello"
         assert {backend.order()[0] for _ in range(3)} == {good}
+
+
+async def test_many_addresses_that_refuse_hide_none_that_answers() -> None:
+    async with relaying() as world:
+        (good,) = next(iter(world.relay.backends.values())).addresses
+        with ExitStack() as held:
+            closed = [held.enter_context(socket.socket()) for _ in range(3 * MOST)]
+            for one in closed:
+                one.bind((V4, 0))
+            put(world, *(Address(socket.AF_INET, one.getsockname()) for one in closed), good)
+            for _ in range(3):
+                with client_that_speaks_first(world, b"hello"):
+                    accepted, _ = await world.accept()
+                    with accepted:
+                        assert await accepted.recv(10) == b"hello"
+
+
+async def test_only_so_many_addresses_are_waited_for(black_hole: int) -> None:
+    async with relaying_to(HostPort(V4, black_hole), connect_timeout=30.0) as world:
+        silent = [Address(socket.AF_INET, (f"127.0.0.{number}", black_hole)) for number in range(1, 2 * MOST)]
+        put(world, *silent)
+        with client_that_speaks_first(world, b"hello"):
+            await until(lambda: bool(world.relay.core.alive))
+            (dialling,) = world.relay.core.alive
+            assert isinstance(dialling, Dialling)
+            await until(lambda: len(dialling._attempts) == MOST)
+            await trio.sleep(3 * ATTEMPT_DELAY)
+            assert len(dialling._attempts) == MOST
 
 
 async def test_the_first_connection_is_used_and_the_others_get_no_data(black_hole: int) -> None:

@@ -19,7 +19,7 @@ both = pytest.mark.parametrize("listen", [listen_tcp, listen_udp])
 
 
 @both
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0", "::"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1"])
 def test_port_0_gives_a_port_and_a_socket_that_does_not_block(listen: Listen, host: str) -> None:
     with listen(Endpoint(host, 0), flag="--listen") as opened:
         assert bound_endpoint(opened).host == host
