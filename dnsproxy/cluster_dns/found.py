@@ -157,10 +157,15 @@ class StubDomains:
     """`stubDomains`; empty, and a fault, if it is unreadable."""
     upstreams: tuple[str, ...]
     """`upstreamNameservers`, for all other names; if empty, those of the node's resolv.conf."""
-    readable: bool
-    """Whether both keys are valid JSON of the right shape; an invalid key must not be changed."""
+    unreadable: tuple[str, ...] = ()
+    """The keys that are no valid JSON of their shape; a ConfigMap with one must not be changed."""
     updates: bool = True
     """Whether a change reaches running pods."""
+
+    @property
+    def readable(self) -> bool:
+        """Whether both keys are valid."""
+        return not self.unreadable
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,8 @@ def _stub_domains(found: Found, server: Server) -> Choice:
     if stub.source.immutable:
         return Choice(None, f"ConfigMap {stub.source} is immutable", target=target)
     if not stub.readable:
-        return Choice(None, f"ConfigMap {stub.source} has invalid stubDomains, so nothing is added", target=target)
+        keys = " and ".join(stub.unreadable)
+        return Choice(None, f"ConfigMap {stub.source} has an invalid {keys}, so nothing is added", target=target)
     why = f"{server} is {server.program.value}, which takes zones and their servers from ConfigMap {stub.source}"
     said = (*on_caches(found), *_ON_STUB_DOMAINS)
     return Choice(Method.STUB_DOMAINS, why, said, target, needs_zones=True)

@@ -152,8 +152,8 @@ def _read_stub_domains(files: PodFiles) -> StubDomains | None:
     data = (config_map.data if config_map else None) or {}
     zones = _value(files.requests, source, STUB_DOMAINS, data.get(STUB_DOMAINS), Zones)
     upstreams = _value(files.requests, source, UPSTREAMS, data.get(UPSTREAMS), Nameservers)
-    readable = zones is not None and upstreams is not None
-    return StubDomains(source, zones or {}, upstreams or (), readable, updates=not mount.sub_path)
+    unreadable = tuple(key for key, value in ((STUB_DOMAINS, zones), (UPSTREAMS, upstreams)) if value is None)
+    return StubDomains(source, zones or {}, upstreams or (), unreadable, updates=not mount.sub_path)
 
 
 def _has_stub_domains(found: ConfigMap | Missing) -> bool:

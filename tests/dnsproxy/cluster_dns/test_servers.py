@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 
 from dnsproxy.cluster_dns.found import Server
 from dnsproxy.cluster_dns.image import Program
+from dnsproxy.cluster_dns.kube_dns import Zones, parse_value
 from dnsproxy.cluster_dns.owner import Habit
 from dnsproxy.cluster_dns.servers import labels_of, pod_of, pods_of
 from sidecar.kubernetes.structs.workload import PodSpec, Workload
@@ -136,3 +138,17 @@ def test_a_node_cache_whose_corefile_is_mounted_reads_it_and_no_stub_domains() -
     container["args"][3] = "/etc/Corefile"
     (fault,) = faults_of(discover(objects))
     assert "reads /etc/coredns/Corefile.base, which no ConfigMap has" in fault
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"example.org":\n  ["192.0.2.1",\n}', "invalid character at line 3, column 1"),
+        ("{\u201cexample.org\u201d: []}", 'at line 1, column 2; it has typographic quotes, where JSON needs "'),
+        ('{"\u00fc": [1]}', "Expected `str`, got `int`"),
+        ('{"a": [', "truncated"),
+    ],
+)
+def test_an_invalid_value_is_told_with_its_place(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        parse_value(text, Zones)

@@ -278,10 +278,11 @@ def test_what_would_break_the_cluster_is_refused_with_the_reason_and_the_way_out
     assert way_out in str(refused.value)
 
 
-def test_unreadable_stub_domains_are_left_alone() -> None:
+@pytest.mark.parametrize("key", ["stubDomains", "upstreamNameservers"])
+def test_unreadable_stub_domains_are_left_alone_and_the_key_is_named(key: str) -> None:
     objects = manifests("gke")
-    pick(objects, "ConfigMap", "kube-dns")["data"]["stubDomains"] = "["
-    with pytest.raises(ChangeRefused, match="has invalid stubDomains"):
+    pick(objects, "ConfigMap", "kube-dns")["data"][key] = "["
+    with pytest.raises(ChangeRefused, match=f"has an invalid {key}, so nothing is added"):
         plan(objects, wanted("example.org"))
 
 
