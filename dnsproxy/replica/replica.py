@@ -31,6 +31,8 @@ from sidecar.loop.slices import in_slices
 
 _SAVE_PAUSE: Final = 5.0
 """Seconds between two writes of the file, at least."""
+_LAST_SAVE: Final = 2.0
+"""Seconds for the save at the end of the program."""
 _SAVE_FACTOR: Final = 20
 """The pause is also this multiple of the time that a write took."""
 
@@ -51,6 +53,7 @@ class Replica:
         self._zone = table_zone_of(settings)
         self._snapshot = snapshot
         self._saved: int | None = None
+        self._warned = False
         self._changed = trio.Event()
         self._follower = ZoneFollower(
             settings.primaries, Wanted(self._zone, key=settings.key), take=self._take, on_current=self._note_current
@@ -136,27 +139,36 @@ class Replica:
             self._keeper.synced(SOURCE)
 
     async def _keep_saved(self, path: Path) -> NoReturn:
-        warned = False
-        while True:
-            await self._changed.wait()
-            self._changed = trio.Event()
-            serial, versions = self._registry.serial, self._registry.versions
-            if serial is None or serial == self._saved:
-                continue
-            begun = trio.current_time()
-            pieces = await in_slices(format_saved(self._name, serial, self._registry.texts()))
-            # The rows may have gone on meanwhile: their serial would be wrong.
-            if self._registry.versions == versions:
-                try:
-                    await trio.to_thread.run_sync(write_saved, path, pieces)
-                    self._saved, warned = serial, False
-                except OSError as error:
-                    if not warned:
-                        self._log.warning("cannot write the snapshot", path=str(path), cause=error.strerror)
-                    warned = True
-            await trio.sleep(max(_SAVE_PAUSE, _SAVE_FACTOR * (trio.current_time() - begun)))
-            if self._registry.serial != self._saved:
-                self._changed.set()
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed = trio.Event()
+                begun = trio.current_time()
+                await self._save(path, is_last=False)
+                await trio.sleep(max(_SAVE_PAUSE, _SAVE_FACTOR * (trio.current_time() - begun)))
+                if self._registry.serial != self._saved:
+                    self._changed.set()
+        finally:
+            # What came during the pause; a disk that hangs keeps the program from its end for a moment only.
+            with trio.move_on_after(_LAST_SAVE, shield=True):
+                await self._save(path, is_last=True)
+
+    async def _save(self, path: Path, *, is_last: bool) -> None:
+        """Write the table, unless the file has it."""
+        serial, versions = self._registry.serial, self._registry.versions
+        if serial is None or serial == self._saved:
+            return
+        pieces = await in_slices(format_saved(self._name, serial, self._registry.texts()))
+        # The rows may have gone on meanwhile: their serial would be wrong.
+        if self._registry.versions != versions:
+            return
+        try:
+            await trio.to_thread.run_sync(write_saved, path, pieces, abandon_on_cancel=is_last)
+            self._saved, self._warned = serial, False
+        except OSError as error:
+            if not self._warned:
+                self._log.warning("cannot write the snapshot", path=str(path), cause=error.strerror)
+            self._warned = True
 
 
 def _transfer_of(saved: SavedTable, zone: bytes) -> Generator[None, None, Transfer]:

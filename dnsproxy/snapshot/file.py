@@ -41,6 +41,8 @@ from sidecar.files.replace import replace_file
 Services = Mapping[str, tuple[str, ...]]
 """Addresses by `NAMESPACE/NAME`; the mapping is replaced, never changed in place."""
 
+_LAST_WRITE: Final = 2.0
+"""Seconds for the write at the end of the program."""
 _ABANDONED: Final = 3600
 """Seconds after which a temporary file counts as left by a killed process."""
 
@@ -159,20 +161,29 @@ class _Keeper:
         self.pace = pace
         self.schedule = SnapshotSchedule(pace)
         self.warned = False
+        self.writing = False
+        """Whether a thread writes, also one that was abandoned."""
         self.log = structlog.get_logger("dnsproxy.snapshot")
 
     async def run(self) -> NoReturn:
         await trio.to_thread.run_sync(_sweep, self.path, abandon_on_cancel=True)
         pause = self.pace.interval
-        while True:
-            await trio.sleep(pause)
-            started, pause = trio.current_time(), self.pace.interval
-            empty = not self.store.holds(self.sources)
-            if self.schedule.is_due(
-                version=self.version(), consistent=self.consistent(), empty=empty, now=trio.current_time()
-            ):
-                written = await self.write()
-                pause = self.schedule.pause(lasted=trio.current_time() - started, failed=not written)
+        try:
+            while True:
+                await trio.sleep(pause)
+                started, pause = trio.current_time(), self.pace.interval
+                if self.is_due():
+                    written = await self.write()
+                    pause = self.schedule.pause(lasted=trio.current_time() - started, failed=not written)
+        finally:
+            # What came during the pause; a disk that hangs keeps the program from its end for a moment only.
+            with trio.move_on_after(_LAST_WRITE, shield=True):
+                if not self.writing and self.is_due():
+                    await self.write()
+
+    def is_due(self) -> bool:
+        empty, now = not self.store.holds(self.sources), trio.current_time()
+        return self.schedule.is_due(version=self.version(), consistent=self.consistent(), empty=empty, now=now)
 
     def version(self) -> object:
         return self.store.version, self.services(), self.upstreams(), self.holds.version, self.rights()
@@ -194,15 +205,18 @@ class _Keeper:
         for piece in written:
             pieces.append(piece)
             await trio.lowlevel.checkpoint()
+        self.writing = True
         try:
             # A disk may be slow; the thread has all its data and is abandoned at the end of the program.
             await trio.to_thread.run_sync(write_file, self.path, pieces, abandon_on_cancel=True)
         except OSError as error:
+            self.writing = False
             self.status.failures += 1
             if not self.warned:
                 self.log.warning("cannot write the snapshot", path=str(self.path), cause=_reason(error))
             self.warned = True
             return False
+        self.writing = False
         if self.warned:
             self.log.info("snapshot written again", path=str(self.path))
         self.warned = False

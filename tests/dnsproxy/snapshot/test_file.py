@@ -307,6 +307,25 @@ def test_the_file_is_for_its_owner_alone_and_a_link_to_it_stays(tmp_path: Path) 
     assert hosts_in(target) == {"a.example.org"}
 
 
+async def test_what_came_during_the_pause_is_written_at_the_end(tmp_path: Path) -> None:
+    keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"), pace=SnapshotPace(interval=3600))
+    with trio.CancelScope() as ends:
+        async with trio.open_nursery() as running:
+            running.start_soon(keeping.run)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            ends.cancel()
+    assert hosts_in(keeping.path) == {"a.example.org"}
+
+
+@pytest.mark.parametrize("store", [ClaimStore(), store_of("a.example.org")], ids=["empty", "not consistent"])
+async def test_what_would_not_be_written_is_not_written_at_the_end_either(tmp_path: Path, store: ClaimStore) -> None:
+    keeping = Keeping(tmp_path / "snapshot", store, consistent=not store.hostnames(), pace=SnapshotPace(interval=3600))
+    with trio.CancelScope() as ends:
+        ends.cancel()
+        await keeping.run()
+    assert not keeping.path.exists()
+
+
 def test_a_file_system_that_cannot_sync_a_folder_still_gets_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

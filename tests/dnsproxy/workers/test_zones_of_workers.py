@@ -138,3 +138,19 @@ def test_many_transfers_at_once_leave_the_answers_of_workers_alone(tmp_path: Pat
         finally:
             for stream in streams:
                 stream.close()
+
+
+def test_a_replica_that_ends_saves_what_came_during_its_pause(tmp_path: Path, hosts: Path) -> None:
+    (tmp_path / "primary").mkdir()
+    (tmp_path / "replica").mkdir()
+    saved = tmp_path / "saved"
+    listening = f"127.0.0.1:{free_port()}"
+    notify = ("--rpz", ZONE, "--rpz-notify", listening)
+    with serving(tmp_path / "primary", "--hosts-file", str(hosts), *notify, *QUICK) as primary:
+        source = ("--source", f"rpz:{ZONE}@127.0.0.1:{primary.port}", "--snapshot", str(saved))
+        with serving(tmp_path / "replica", "--listen", listening, *source, *QUICK) as replica:
+            poll_until(saved.exists, "saved", seconds=PATIENCE)
+            write_hosts(hosts, "192.0.2.77")
+            poll_until(partial(all_answer, replica.port, "192.0.2.77"), "192.0.2.77", seconds=PATIENCE)
+            replica.terminate()
+    assert b"192.0.2.77" in saved.read_bytes()
