@@ -25,6 +25,10 @@ LOOK_EVERY: Final = 0.5
 LEASE_SECONDS: Final = 1.0
 """The patience with a program that has a lease (fcntl(2)) on a file, as `dnsproxy publish-hosts` while it writes."""
 _LEASE_LOOK: Final = 0.005
+_INODE: Final = 2
+"""The fields of a Mark that say which file it is."""
+_REPLACED: Final = 3
+"""Looks that found another file, without one between them that found the same."""
 _ATTEMPTS: Final = 5
 """Readings of a file that changes meanwhile."""
 
@@ -61,14 +65,17 @@ async def follow_file(
     last = seen
     trouble = ""
     named = True
+    replaced = 0
     reloads = reloads or Reloads()
     done = reloads.count
     while True:
         await trio.sleep(LOOK_EVERY)
         mark, before = file_mark(path), last
         last = mark
-        # A file that is still being written would be read in part: wait until its mark stays the same.
-        if mark != before or (mark == seen and not trouble and reloads.count == done):
+        # A file that is still being written would be read in part: wait until its mark stays the same. One that another
+        # file replaces again and again is whole each time.
+        replaced = replaced + (mark[:_INODE] != (before or ())[:_INODE]) if mark != before else 0
+        if (mark != before and replaced < _REPLACED) or (mark == seen and not trouble and reloads.count == done):
             continue
         if reloads.count != done:
             done, trouble = reloads.count, ""  # who asked for it wants to see the reason again

@@ -113,6 +113,20 @@ async def test_a_file_that_is_still_being_written_is_left_until_it_rests(
     assert following.told == ["first", "x" * 70]
 
 
+async def test_a_file_that_is_replaced_all_the_time_is_told_all_the_same(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    following = await follow(path, nursery, mock_clock)
+    del following.told[:]
+    for number in range(20):
+        replace_atomically(path, f"content {number}")
+        await following.look(1)
+    assert len(following.told) > 5
+    assert all(one.startswith("content ") for one in following.told)
+    await following.look()
+    assert following.told[-1] == "content 19"
+
+
 async def test_what_was_written_over_while_it_was_read_is_not_told(
     path: Path, nursery: trio.Nursery, mock_clock: MockClock
 ) -> None:
