@@ -42,7 +42,7 @@ class ClaimedPorts:
 
     def open_port(self, route: Route, _backend: Backend) -> None:
         """Claim the port of a route. Raises StartError."""
-        self._claims[route.listen] = claim_tcp(route.listen, flag=LISTENING)
+        self._claims[route.listen] = claim_tcp(route.listen, flag=LISTENING, is_first=False)
 
     def change_port(self, route: Route, backend: Backend) -> None:
         """Nothing changes for the claim."""

@@ -49,7 +49,9 @@ async def supervise(
 ) -> int:
     """Run `workers` processes until SIGTERM or SIGINT, then drain; returns the exit status. Raises StartError."""
     with ExitStack() as stack:
-        claimed = [stack.enter_context(claim_tcp(route.listen, flag=ROUTE_FLAG)) for route in settings.routes]
+        claimed = [
+            stack.enter_context(claim_tcp(route.listen, flag=ROUTE_FLAG, is_first=True)) for route in settings.routes
+        ]
         port = stack.enter_context(open_admin_port(admin, hosts=admin_hosts, backlog=128))
         # By now, port 0 has become a number that all workers share.
         routes = tuple(

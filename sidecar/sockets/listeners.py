@@ -47,12 +47,16 @@ def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = BACKLOG, shared:
     return bound
 
 
-def claim_tcp(endpoint: Endpoint, *, flag: str) -> socket.socket:
+def claim_tcp(endpoint: Endpoint, *, flag: str, is_first: bool) -> socket.socket:
     """A socket that is bound but does not listen: it reserves the port that several listen_tcp calls then share.
 
-    Raises StartError naming flag and address, also if another program has the port exclusively.
+    `is_first`: nobody may listen there yet, not even one who shares the port: a second program would take half of the
+    clients without a word. Raises StartError naming flag and address, also if another program has the port exclusively.
     """
-    return _bind(endpoint, socket.SOCK_STREAM, flag, shared=True)
+    claimed = _bind(endpoint, socket.SOCK_STREAM, flag, shared=not is_first)
+    if is_first:
+        claimed.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    return claimed
 
 
 def listen_udp(endpoint: Endpoint, *, flag: str, shared: bool = False) -> socket.socket:

@@ -104,7 +104,7 @@ def test_a_shared_port_can_be_had_twice_but_not_unasked(listen: Listen) -> None:
 
 
 def test_a_claimed_port_is_shared_and_takes_no_connection_itself() -> None:
-    with claim_tcp(Endpoint("127.0.0.1", 0), flag="--route") as claimed:
+    with claim_tcp(Endpoint("127.0.0.1", 0), flag="--route", is_first=True) as claimed:
         endpoint = bound_endpoint(claimed)
         with socket.socket() as early:
             assert early.connect_ex((endpoint.host, endpoint.port)) == errno.ECONNREFUSED
@@ -113,6 +113,16 @@ def test_a_claimed_port_is_shared_and_takes_no_connection_itself() -> None:
             one.accept()[0].close()
             with pytest.raises(StartError, match=r"^--route 127\.0\.0\.1:\d+: the address is in use"):
                 listen_tcp(endpoint, flag="--route")
+
+
+def test_a_port_that_others_share_is_not_claimed_by_a_second_program() -> None:
+    with claim_tcp(Endpoint("127.0.0.1", 0), flag="--route", is_first=True) as first:
+        endpoint = bound_endpoint(first)
+        with listen_tcp(endpoint, flag="--route", shared=True):
+            with pytest.raises(StartError, match=r"^--route 127\.0\.0\.1:\d+: the address is in use"):
+                claim_tcp(endpoint, flag="--route", is_first=True)
+            # As a supervisor does for a route that comes back while a worker still has it.
+            claim_tcp(endpoint, flag="--route", is_first=False).close()
 
 
 class ChosenPorts:
