@@ -57,7 +57,8 @@ class UpstreamWatch:
         self._on_domains = on_domains
         self._domains = ClusterZones((), complete=False)
         self._listening: Collection[Endpoint] = ()
-        self._used: ForwardSettings | None = None
+        self._used: tuple[ForwardSettings, str] | None = None
+        """With their description, by which the installer compares them: two texts may lead to the same nameservers."""
         self._fault = ""
         """Why there are no upstreams at present, with the ConfigMap."""
         self._log = structlog.get_logger("dnsproxy.upstreams")
@@ -167,9 +168,9 @@ class UpstreamWatch:
             settings = choose_upstreams(routes, node=self._node, listening=self._listening)
         if settings is None:
             self._log.warning("the upstreams are this server itself; those before stay", config_map=str(self._source))
-        elif settings != self._used:
-            self._used = settings
-            self._apply(settings, describe_routes(routes))
+        elif (settings, describe_routes(routes)) != self._used:
+            self._used = settings, describe_routes(routes)
+            self._apply(*self._used)
 
 
 def _missing(refs: Sequence[ObjectRef], hidden: Hidden) -> str:

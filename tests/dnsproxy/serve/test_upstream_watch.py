@@ -100,6 +100,18 @@ async def test_a_change_is_followed_within_a_second(autojump_clock: MockClock) -
         assert watched.watch.notes == []
 
 
+async def test_another_text_for_the_same_nameservers_is_the_one_that_probes_hear_of(autojump_clock: MockClock) -> None:
+    """An installer compares the texts, and would refuse for ever."""
+    api = make_api("forward . 192.0.2.53")
+    async with watching(api) as watched:
+        await watched.until_used("192.0.2.53:53")
+        assert watched.used[-1][1] == ". 192.0.2.53"
+        put(api, "forward . /etc/resolv.conf")
+        await watched.until(lambda: watched.used[-1] == (["192.0.2.53:53"], ". /etc/resolv.conf"))
+        put(api, "forward . 192.0.2.53")
+        await watched.until(lambda: watched.used[-1] == (["192.0.2.53:53"], ". 192.0.2.53"))
+
+
 async def test_the_cluster_domains_are_followed_and_the_last_ones_stay(autojump_clock: MockClock) -> None:
     """Also those of a Corefile whose upstreams cannot be used."""
     api = make_api("forward . 192.0.2.1", "kubernetes a.test in-addr.arpa")
