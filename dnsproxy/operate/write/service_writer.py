@@ -45,11 +45,14 @@ class ServiceWriter:
         self._namespace = namespace
         self._path = f"/api/v1/namespaces/{namespace}/services"
         self._paces: dict[str, WritePace] = {}
+        self._refused: set[str] = set()
+        """The names of Services whose last write failed: that is why the next one waits."""
 
     async def write(self, changes: Iterable[Change], *, now: float) -> list[Change]:
         """Write those of the wanted changes that may be written; returns the written ones. `now` as in WritePace."""
         wanted = {change.route.name: change for change in changes}
         self.faults = {name: fault for name, fault in self.faults.items() if name in wanted}
+        self._refused &= wanted.keys()
         for name in self._paces.keys() - wanted.keys():
             self._paces[name] = in_place(self._paces[name], now=now)
         written = []
@@ -57,7 +60,7 @@ class ServiceWriter:
             pace = self._paces[name] = before_write(self._paces.get(name), change, now=now)
             if pace.due <= now:
                 written += [change] if await self._write_one(name, change, pace, now) else []
-            elif pace.backoff.losses:
+            elif pace.backoff.losses and name not in self._refused:
                 self._note_fault(name, "another program keeps changing it, so the next write waits")
         return written
 
@@ -79,10 +82,12 @@ class ServiceWriter:
             # A quota and an admission policy refuse with the same status as a missing right.
             refused = isinstance(error, Forbidden) and any(word in str(error) for word in _WITHOUT_RIGHT)
             missing = ", create, patch and delete on services there are needed" if refused else ""
+            self._refused.add(name)
             self._note_fault(name, f"not written{missing}: {error}")
             self._paces[name] = after_failure(pace, now=now, conflict=False)
             return False
         self.written += 1
+        self._refused.discard(name)
         self.faults.pop(name, None)
         self._paces[name] = after_success(pace, change, now=now)
         _log_written(change, f"{self._namespace}/{name}")

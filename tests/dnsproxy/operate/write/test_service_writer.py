@@ -126,6 +126,20 @@ async def test_a_change_that_fails_moves_no_other() -> None:
         assert writer.faults == {}
 
 
+async def test_a_right_that_is_missing_is_named_also_after_another_program_had_undone_writes() -> None:
+    async with writing(*[200] * 4, 403) as (writer, server):
+        server.message = 'services "relay-nginx" is forbidden: User "a" cannot patch resource "services"'
+        for now in range(60):
+            version = str(now) if len(server.asked) < 4 else "last"
+            changed = Patch(
+                replace(ROUTE, resource_version=version, headers="v2"), replace(ROUTE, resource_version=version)
+            )
+            await writer.write([changed], now=float(now))
+            if writer.errors["forbidden"]:
+                assert "create, patch and delete on services there are needed" in writer.faults["relay-nginx"], now
+    assert writer.errors["forbidden"] > 1
+
+
 async def test_a_program_that_keeps_undoing_a_write_is_named() -> None:
     async with writing() as (writer, server):
         for now in range(30):
