@@ -14,6 +14,7 @@ from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.web_ports import web_ports
 from dnsproxy.operate.decide.facts import Facts, ServiceFacts, SubjectFacts
 from dnsproxy.operate.decide.last_decision import last_route
+from sidecar.values.text import quoted
 
 BACKEND: Final = "switchback.dev/backend"
 """The annotation of an IngressClass, Gateway or GatewayClass with the Service of its controller, `NAMESPACE/NAME`."""
@@ -43,7 +44,7 @@ def _by_annotation(subject: SubjectFacts, facts: Facts) -> Found | None:
         return None
     service = facts.services.get(subject.backend.strip())
     if service is None:
-        return Found(None, f"{BACKEND} is {subject.backend!a}, and there is no such Service")
+        return Found(None, f"{BACKEND} is {quoted(subject.backend)}, and there is no such Service")
     if service.service.type != "LoadBalancer":
         return Found(None, f"{BACKEND} names {service.key}, which is no Service of type LoadBalancer")
     return Found(service, f"{BACKEND} names {service.key}")

@@ -16,7 +16,10 @@ from dnsproxy.operate.decide.controllers import find_controller, last_controller
 from dnsproxy.operate.decide.facts import Facts, Handshake, Route, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.last_decision import is_steered, last_route, subjects_of
 from dnsproxy.operate.decide.port_headers import Demand, PortState, own_headers, own_headers_of, port_states
+from sidecar.values.text import cut
 
+_LONGEST: Final = 320
+"""Characters of a list in a sentence."""
 FAILURES: Final = 3
 """So many failed handshakes in a row let a subject go."""
 UNKNOWN_PLANE: Final = DataPlane("an unknown data plane", Answer.UNKNOWN, Answer.UNKNOWN, "not read yet")
@@ -80,7 +83,7 @@ def _decide_one(one: SubjectFacts, facts: Facts) -> Decision:
     found = find_controller(one, facts)
     if found.service is None:
         if one.status and not any(map(is_address, one.status)):
-            text = f"its status has only hostnames ({', '.join(one.status)})"
+            text = f"its status has only hostnames ({cut(', '.join(one.status), _LONGEST)})"
             if not any(map(is_address, facts.by_address)):
                 return Decision(one.subject, Verdict.NOTHING, (f"{text}: nothing short-circuits them",))
             # A controller may publish a hostname for an address that its Service still has.

@@ -45,3 +45,14 @@ def test_a_gateway_owns_what_carries_its_label_in_its_namespace() -> None:
 )
 def test_the_annotation_is_taken_as_it_is(annotations: dict[str, str] | None, backend: str | None) -> None:
     assert backend_of(LabelledMetadata("a", annotations=annotations)) == backend
+
+
+def test_no_annotation_is_kept_that_is_longer_than_names_are() -> None:
+    long = "a" * 240_000
+    annotated = LabelledMetadata("a", annotations={"switchback.dev/backend": long, **dict.fromkeys(HELM, long)})
+    backend = backend_of(annotated)
+    assert backend is not None
+    assert len(backend) < 400
+    assert all(len(one) < 400 for one in owners_of(annotated))
+    longest = f"{'n' * 63}/{'s' * 253}"
+    assert backend_of(LabelledMetadata("a", annotations={"switchback.dev/backend": f" {longest}\n"})) == longest
