@@ -22,6 +22,7 @@ from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.rewrite_lines import RewriteLines, parse_rewrites
 from dnsproxy.corefile.zones import ROOT, normalize_zone
 from dnsproxy.dns.wire import DNS_PORT
+from sidecar.kubernetes.structs.workload import ConfigMap
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 Upstreams = tuple[str, ...]
@@ -58,6 +59,19 @@ def find_traces(found: Found) -> tuple[Trace, ...]:
     ]
     # Two servers may read the same ConfigMap.
     return tuple({(trace.method, str(trace.target)): trace for trace in traces}.values())
+
+
+def has_marks(config_map: ConfigMap) -> bool:
+    """Whether anything of ours is in a ConfigMap, whoever reads it."""
+    annotated = ANNOTATION in (config_map.metadata.annotations or {})
+    return annotated or any(map(_has_mark, (config_map.data or {}).values()))
+
+
+def _has_mark(text: str) -> bool:
+    try:
+        return is_marked(text)
+    except CorefileError:  # no Corefile
+        return False
 
 
 def _traces_in(corefile: FoundCorefile) -> Iterator[Trace]:

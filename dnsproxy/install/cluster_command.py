@@ -20,9 +20,9 @@ from dnsproxy.cluster_dns.method_choice import choose_method
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
-from dnsproxy.cluster_dns.read import discover, load_client
-from dnsproxy.cluster_dns.requests import DEPLOYMENT
-from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.cluster_dns.read import discover, load_client, read_one
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, DEPLOYMENT, Fault, Request
+from dnsproxy.cluster_dns.traces import find_traces, has_marks
 from dnsproxy.install.change.config_map import format_diffs
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_coverage import describe_rewrites, find_rewrite_coverage
@@ -212,6 +212,8 @@ async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions, 
     if options.dry_run:
         return _finish_dry(report, options)
     traces = find_traces(planned.found)
+    if not traces:
+        await _check_seen(client, planned)
     zones = zones_to_ask(traces)
     asked = await _can_ask(planned.found, zones, options)
     settled = await applying.settle(client, lambda: applying.plan_out(client, where), planned)
@@ -239,6 +241,20 @@ async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions, 
         restored=restored,
     )
     return _finish(replace(report, wrote=settled.wrote, loaded=loaded), verdict, options)
+
+
+async def _check_seen(client: ApiClient, planned: Planned) -> None:
+    """Raises StartError with status 3 if a stanza may be where no configuration of the cluster's DNS was found."""
+    found = planned.found
+    if any(one and (one.corefile or one.stub_domains) for one in (found.server, found.asked_by_pods)):
+        return
+    namespace = found.service.namespace if found.service else found.where.namespace
+    listed = await read_one(client, Request(CONFIG_MAP, namespace))
+    marked = [] if isinstance(listed, Fault) else [one.metadata.name for one in listed or () if has_marks(one)]
+    text = f"whether anything is installed is unknown: {planned.choice.why}"
+    if marked:
+        text += f"; Switchback's marks are in ConfigMap {' and '.join(f'{namespace}/{name}' for name in marked)}"
+    raise StartError(text, status=ExitStatus.UNKNOWN)
 
 
 async def _restored_lately(client: ApiClient, options: RunOptions, ended: Sequence[Writer]) -> LastEvent | None:

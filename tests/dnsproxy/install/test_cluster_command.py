@@ -297,6 +297,22 @@ async def test_an_event_that_is_not_allowed_changes_no_result(tmp_path: Path) ->
     assert "Note: there is no Event in namespace switchback: 403" in done.errors
 
 
+@pytest.mark.parametrize("gone", [{"Service"}, {"Deployment"}, {"Service", "Deployment"}], ids=" and ".join)
+@pytest.mark.parametrize("forbidden", [[], ["/kube-system/configmaps"]], ids=["listed", "not listed"])
+async def test_an_uninstall_that_cannot_find_the_dns_says_so_and_where_the_marks_are(
+    gone: set[str], forbidden: list[str], tmp_path: Path
+) -> None:
+    there = play(cluster(), plan(cluster()))
+    ours = [one for one in there if not (one["kind"] in gone and one["metadata"]["namespace"] == "kube-system")]
+    api = FakeApi(ours, forbidden=forbidden)
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", api, server, tmp_path)
+    assert (done.status, done.output) == (3, "")
+    assert "Error: whether anything is installed is unknown: " in done.errors
+    assert ("Switchback's marks are in ConfigMap kube-system/coredns" in done.errors) == (not forbidden)
+    assert "BEGIN switchback" in corefile(api)
+
+
 def with_operate() -> FakeApi:
     """A cluster with the stanza, and operate, which would restore it."""
     replica = ("ReplicaSet", "operate-5f6c")
