@@ -70,8 +70,8 @@ Examples:
   dnsproxy uninstall --file Corefile --in-place
 
 \b
-RBAC, beside that of `dnsproxy install`: in the namespace of --service list deployments and pods, and get the Lease
-switchback-operate; with --stop-writers patch deployments/scale.
+RBAC, beside that of `dnsproxy install`: in the namespace of --service list pods, deployments, statefulsets, daemonsets,
+cronjobs and events, and get the Lease switchback-operate; with --stop-writers patch deployments/scale.
 
 \b
 Exit status: 0 everything is removed, 1 not everything could be removed, 2 bad usage, 3 unknown.
