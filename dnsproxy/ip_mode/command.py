@@ -55,7 +55,8 @@ RBAC rights:
     type=CheckedType("class", parse_load_balancer_class),
     multiple=True,
     help="Select the Services of this loadBalancerClass too, beside those with the annotation. Repeatable. These flags "
-    "are all classes of the policy: --apply without one takes out those that it has, and --dry-run shows that.",
+    "are all classes of the policy: --apply without one takes out those that it has, and --dry-run shows that; with "
+    "--service alone they stay.",
 )
 @click.option(
     "--api-version",

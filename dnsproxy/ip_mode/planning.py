@@ -37,15 +37,14 @@ class Plan:
 
 
 def make_apply(present: Present, request: WriteRequest) -> Plan:
-    """The plan of --apply."""
-    selected = selected_services(present, request.selection)
+    """The plan of --apply. With --service alone, the classes of an earlier one stay: their harm was judged then."""
+    wanted = present.selection if request.services and not request.selection.classes else request.selection
+    selected = selected_services(present, wanted)
     services = tuple(service for service in selected if modes_of(service))
     judged = refuse_harmful(present, request.selection, ends_connections=request.ends_connections)
     refusals = (*foreign_objects(present), *refuse_missing(present), *judged)
-    changes = () if refusals else plan_apply(present, request.selection)
-    lost = (
-        f"the policy no longer selects loadBalancerClass {name}" for name in lost_classes(present, request.selection)
-    )
+    changes = () if refusals else plan_apply(present, wanted)
+    lost = (f"the policy no longer selects loadBalancerClass {name}" for name in lost_classes(present, wanted))
     unseen = () if present.annotated is not None else (_UNSEEN,)
     notes = (*lost, *notes_on(selected), *unseen, *(() if selected else (_NONE_SELECTED,)))
     written = services if request.rewrite else services[:1]

@@ -160,6 +160,15 @@ def test_a_dry_run_shows_the_loss_of_a_class_and_writes_nothing(scene: Scene) ->
     assert scene.stored() == before
 
 
+def test_a_service_alone_leaves_the_classes_of_an_earlier_apply(scene: Scene) -> None:
+    scene.document("--apply", "--class", "example.org/lb")
+    web = scene.service("web")
+    document = scene.document("--apply", "--service", web, ENDS)
+    assert not any("no longer selects" in note for note in document["notes"])
+    assert document["wrote"]
+    assert scene.document("--apply", "--service", web, ENDS, "--class", "example.org/lb", "--dry-run")["changes"] == []
+
+
 def test_rewriting_shows_each_service_and_a_second_time_is_unchanged(scene: Scene) -> None:
     webs = [scene.service(name) for name in ("web", "shop")]
     named = [part for web in webs for part in ("--service", web)]
