@@ -145,7 +145,10 @@ async def test_a_name_goes_to_the_servers_of_the_resolv_conf_that_was_given(tmp_
         await until(lambda: backend.failure is not None)
         nursery.cancel_scope.cancel()
     assert backend.failure is not None
-    assert (backend.failure.cause, backend.failure.detail) == (Cause.DNS_ERROR, "no nameservers")
+    assert (backend.failure.cause, backend.failure.detail) == (
+        Cause.DNS_ERROR,
+        f"{conf} has no nameserver that can be used",
+    )
 
 
 async def test_a_name_that_dnsproxy_resolves_is_logged_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
