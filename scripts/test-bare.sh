@@ -55,5 +55,7 @@ play() {
     TMPDIR="$folder/tmp" make --no-print-directory -C "$folder/checkout" "$@"
 }
 play demo
-play test ARGS="--note-passed=$folder/tmp/passed $*"
+status=0
+play test ARGS="--note-passed=$folder/tmp/passed $*" || status=$?
 [ -z "${PASSED:-}" ] || cp "$folder/tmp/passed" "$PASSED"
+exit "$status"

@@ -405,18 +405,19 @@ def installer_event(reason: str, instance: str, minutes: int) -> Manifest:
 @pytest.mark.parametrize(
     ("event", "status"),
     [
-        pytest.param(installer_event("StanzaRepaired", "laptop", 1), 3, id="it restored the stanza"),
-        pytest.param(installer_event("StanzaUndone", "laptop", 1), 3, id="it was kept from it"),
-        pytest.param(installer_event("StanzaRepaired", "operate-5f6c-x", 1), 0, id="it was ended"),
-        pytest.param(installer_event("StanzaRepaired", "laptop", 15), 0, id="long ago"),
-        pytest.param(installer_event("StanzaInstalled", "laptop", 1), 0, id="an install"),
+        pytest.param(("StanzaRepaired", "laptop", 1), 3, id="it restored the stanza"),
+        pytest.param(("StanzaUndone", "laptop", 1), 3, id="it was kept from it"),
+        pytest.param(("StanzaRepaired", "operate-5f6c-x", 1), 0, id="it was ended"),
+        pytest.param(("StanzaRepaired", "laptop", 15), 0, id="long ago"),
+        pytest.param(("StanzaInstalled", "laptop", 1), 0, id="an install"),
     ],
 )
 async def test_whether_a_stanza_stays_away_is_unknown_while_a_program_may_be_in_its_pause(
-    event: Manifest, status: int, tmp_path: Path
+    event: tuple[str, str, int], status: int, tmp_path: Path
 ) -> None:
+    said = installer_event(*event)
     async with faulty_upstream(other) as server:
-        done = await run("uninstall", FakeApi([*with_operate().objects, event]), server, tmp_path, "--stop-writers")
+        done = await run("uninstall", FakeApi([*with_operate().objects, said]), server, tmp_path, "--stop-writers")
     assert done.status == status
     assert ("a program on laptop restored it at 20" in done.verdict) == (status == 3)
     assert "switchback" not in corefile(done.api)
