@@ -62,7 +62,7 @@ def find_traces(found: Found) -> tuple[Trace, ...]:
 
 
 def has_marks(config_map: ConfigMap) -> bool:
-    """Whether anything of ours is in a ConfigMap, whoever reads it."""
+    """Whether a ConfigMap has a marker or an annotation of ours."""
     annotated = ANNOTATION in (config_map.metadata.annotations or {})
     return annotated or any(map(_has_mark, (config_map.data or {}).values()))
 

@@ -162,7 +162,7 @@ class _Keeper:
         self.schedule = SnapshotSchedule(pace)
         self.warned = False
         self.writing = False
-        """Whether a thread writes, also one that was abandoned."""
+        """Whether a thread writes the file; the program may have abandoned it."""
         self.log = structlog.get_logger("dnsproxy.snapshot")
 
     async def run(self) -> NoReturn:

@@ -147,7 +147,7 @@ def _holder(lease: Lease, pods: Sequence[_Pod], namespace: str) -> Writer:
 async def _variables(
     client: ApiClient, namespace: str, containers: Iterable[Container]
 ) -> Mapping[str, Mapping[str, str]]:
-    """What the ConfigMaps say that become variables of our programs; nothing for one that may not be read."""
+    """The data of the ConfigMaps that become variables of our programs, of those that may be read."""
     wanted = dict.fromkeys(name for one in containers if any(started_by(one)) for name in config_maps_of(one))
     found = {name: await read_one(client, Request(CONFIG_MAP, namespace, name)) for name in wanted}
     return {name: one.data or {} for name, one in found.items() if one is not None and not isinstance(one, Fault)}
