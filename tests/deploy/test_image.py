@@ -122,14 +122,6 @@ def test_every_file_that_a_package_lists_is_in_it(image: Image) -> None:
         assert [path for path in listed if not path.exists()] == []
 
 
-def test_the_same_sources_make_the_same_layers(image: Image, sources: Path, tmp_path: Path) -> None:
-    again = build_image(f"localhost/switchback-again:{os.getpid()}", folder=tmp_path, context=sources)
-    try:
-        assert again.document["rootfs"] == image.document["rootfs"]
-    finally:
-        again.remove()
-
-
 def test_another_package_index_gives_the_same_packages(image: Image, sources: Path, tmp_path: Path) -> None:
     with (PROJECT / "uv.lock").open("rb") as file:
         (index,) = {one["source"]["registry"] for one in tomllib.load(file)["package"] if "registry" in one["source"]}

@@ -1,4 +1,4 @@
-"""How an image of a release is built, by flags and machine; test_image_archives.py has the images."""
+"""How an image of a release is built, by flags and machine; test_release_of_images.py has the images."""
 
 from __future__ import annotations
 

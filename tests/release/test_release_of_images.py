@@ -1,4 +1,4 @@
-"""A release with the real images, for both platforms: the manifest and the documents are about what is pushed.
+"""A release with the real images, for both platforms: the same twice, and a registry gets what the release names.
 
 What the images are themselves: tests/deploy/test_image*.py.
 """
@@ -9,7 +9,11 @@ import json
 import os
 import shlex
 import subprocess
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,43 +21,143 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from release.artefacts import ARCHITECTURES, REPOSITORIES, image_name, image_sbom_name
+from release.buildah import Buildah
+from release.images import PLATFORMS, TARGETS, ImageRelease, build_images, working_name
+from release.repository import unpack_sources, write_image_name
 from tests.conftest import refuse
-from tests.deploy.image import BASE, BASE_ARM64, build_options, buildah_command, make_base, make_base_arm64
+from tests.deploy.containers import output
+from tests.deploy.image import (
+    BASE,
+    BASE_ARM64,
+    Image,
+    build_options,
+    buildah,
+    buildah_command,
+    has_image,
+    make_base,
+    make_base_arm64,
+)
+from tests.kit.oci_registry import digest_in, registry, skopeo
 from tests.kit.programs import program
-from tests.release.clones import IMAGE, VERSION, make_clone, release
+from tests.release.clones import IMAGE, PROJECT, VERSION, git, make_clone, release
 
+# Each of two runs builds four images: a minute on an idle machine.
 pytestmark = [
-    pytest.mark.peer("buildah", "debian-base", "debian-base-arm64", "kubectl", "skopeo"),
-    pytest.mark.timeout(900),
+    pytest.mark.peer("buildah", "debian-base", "debian-base-arm64", "docker-registry", "kubectl", "skopeo"),
+    pytest.mark.timeout(1200),
 ]
+
+BASES = {"linux/amd64": BASE, "linux/arm64": BASE_ARM64}
+EPOCH = 1_700_000_000
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if os.geteuid() != 0:
         refuse("building an image without a daemon needs root")
-    folder = tmp_path_factory.mktemp("images")
     make_base()
     make_base_arm64()
+    # Another version than the release's, so that an image has the latter only if the build was told.
+    text = (PROJECT / "Dockerfile").read_text()
+    assert f"ARG VERSION={VERSION}" in text
+    more = {"Dockerfile": text.replace(f"ARG VERSION={VERSION}", "ARG VERSION=none")}
+    return make_clone(tmp_path_factory.mktemp("clone") / "repository", more=more)
+
+
+@pytest.fixture(scope="module")
+def dist(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the command."""
+    folder = tmp_path_factory.mktemp("images")
     words = ["--image", IMAGE, "--only", "images,manifest,notes", "--buildah", shlex.join(buildah_command())]
-    words += [f"--base=linux/amd64={BASE}", f"--base=linux/arm64={BASE_ARM64}"]
+    words += [f"--base={platform}={base}" for platform, base in BASES.items()]
     words += [f"--buildah-option={one}" for one in build_options(folder)]
-    done = release(make_clone(folder / "repository"), folder / "dist", *words)
+    done = release(clone, folder / "dist", *words)
     assert done.returncode == 0, done.stderr
     return folder / "dist"
 
 
-def documents(dist: Path, repository: str) -> dict[str, str]:
-    return {one: (dist / image_sbom_name(repository, VERSION, one)).read_text() for one in ARCHITECTURES}
+@pytest.fixture(scope="module")
+def released(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, ImageRelease]:
+    """Of the same commit, built once more."""
+    folder = tmp_path_factory.mktemp("again")
+    unpack_sources(clone, revision(clone), folder / "sources")
+    write_image_name(folder / "sources", image=IMAGE, version=VERSION)
+    return build_images(
+        source=folder / "sources",
+        dist=folder / "dist",
+        version=VERSION,
+        revision=revision(clone),
+        epoch=EPOCH,
+        base=BASES,
+        buildah=Buildah(buildah_command(), build_options(folder)),
+    )
 
 
-def inspected(dist: Path, repository: str) -> tuple[str, dict[str, str]]:
-    """The digest of the index, and that of each architecture's manifest, as skopeo reads them."""
-    source = f"oci-archive:{dist / image_name(repository, VERSION)}:{VERSION}"
-    raw = subprocess.check_output([program("skopeo"), "inspect", "--raw", source])
-    digest = subprocess.check_output([program("skopeo"), "manifest-digest", "/dev/stdin"], input=raw, text=False)
-    listed = {one["platform"]["architecture"]: one["digest"] for one in json.loads(raw)["manifests"]}
-    return digest.decode().strip(), listed
+def revision(clone: Path) -> str:
+    return git(clone, "rev-parse", "HEAD").strip()
+
+
+def test_each_target_has_an_archive_for_both_platforms(released: Mapping[str, ImageRelease]) -> None:
+    assert {target: one.file.name for target, one in released.items()} == {
+        "programs": f"switchback-{VERSION}-image.oci.tar",
+        "with-nftables": f"switchback-nftables-{VERSION}-image.oci.tar",
+    }
+    for one in released.values():
+        assert set(one.platforms) == set(PLATFORMS)
+        index = blob(one.file, one.digest)
+        assert [listed["digest"] for listed in index["manifests"]] == [one.platforms[name] for name in PLATFORMS]
+    assert len({one.digest for one in released.values()}) == len(TARGETS)
+
+
+def test_an_image_says_its_version_and_has_the_commits_time(clone: Path, released: Mapping[str, ImageRelease]) -> None:
+    for one in released.values():
+        for platform, digest in one.platforms.items():
+            config = blob(one.file, blob(one.file, digest)["config"]["digest"])
+            labels = config["config"]["Labels"]
+            assert labels["org.opencontainers.image.version"] == VERSION
+            assert labels["org.opencontainers.image.revision"] == revision(clone)
+            assert config["created"] == "2023-11-14T22:13:20Z"
+            assert f"{config['os']}/{config['architecture']}" == platform
+
+
+def test_two_runs_give_the_same_octets(dist: Path, released: Mapping[str, ImageRelease]) -> None:
+    for one in released.values():
+        assert one.file.read_bytes() == (dist / one.file.name).read_bytes(), one.file.name
+
+
+def test_no_image_stays_in_buildahs_storage(released: Mapping[str, ImageRelease]) -> None:
+    names = [working_name(target, wanted) for target, one in released.items() for wanted in one.platforms]
+    assert len(set(names)) == len(TARGETS) * len(PLATFORMS)
+    assert [name for name in names if has_image(name)] == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_registry_has_the_digest_that_the_release_names(
+    released: Mapping[str, ImageRelease], target: str, tmp_path: Path
+) -> None:
+    one = released[target]
+    with pushed(one, tmp_path) as (port, image):
+        assert digest_in(port, one.repository, VERSION) == one.digest
+        assert digest_in(port, one.repository, "none") is None
+        for platform, digest in one.platforms.items():
+            assert digest_in(port, one.repository, digest) == digest
+            pulled, architecture = tmp_path / digest, platform.partition("/")[2]
+            choice = ["--override-os=linux", f"--override-arch={architecture}"]
+            skopeo(*choice, "copy", "--src-tls-verify=false", f"docker://{image}@{one.digest}", f"dir:{pulled}")
+            config = json.loads((pulled / "manifest.json").read_text())["config"]["digest"].removeprefix("sha256:")
+            assert json.loads((pulled / config).read_text())["architecture"] == architecture
+
+
+def test_an_image_that_was_pulled_by_digest_runs(released: Mapping[str, ImageRelease], tmp_path: Path) -> None:
+    one = released["programs"]
+    with pushed(one, tmp_path) as (_, image):
+        pulled = Image(f"{image}@{one.digest}")
+        buildah("pull", "--quiet", "--tls-verify=false", pulled.name)
+        try:
+            with pulled.container() as container:
+                assert "Usage:" in output(container, "dnsproxy", "--help")
+        finally:
+            pulled.remove()
 
 
 def test_the_manifest_and_the_notes_name_the_digest_that_is_pushed(dist: Path) -> None:
@@ -89,3 +193,33 @@ def test_the_documents_have_the_packages_of_python_of_the_base_and_nft(dist: Pat
     assert {"pkg:pypi/trio", "pkg:pypi/switchback-dns", "pkg:deb/debian/libc6"} <= plain < with_nft
     assert {"pkg:deb/debian/nftables", "pkg:deb/debian/libnftables1"} <= with_nft - plain
     assert "pkg:pypi/kubernetes" not in with_nft
+
+
+def documents(dist: Path, repository: str) -> dict[str, str]:
+    return {one: (dist / image_sbom_name(repository, VERSION, one)).read_text() for one in ARCHITECTURES}
+
+
+def inspected(dist: Path, repository: str) -> tuple[str, dict[str, str]]:
+    """The digest of the index, and that of each architecture's manifest, as skopeo reads them."""
+    source = f"oci-archive:{dist / image_name(repository, VERSION)}:{VERSION}"
+    raw = subprocess.check_output([program("skopeo"), "inspect", "--raw", source])
+    digest = subprocess.check_output([program("skopeo"), "manifest-digest", "/dev/stdin"], input=raw, text=False)
+    listed = {one["platform"]["architecture"]: one["digest"] for one in json.loads(raw)["manifests"]}
+    return digest.decode().strip(), listed
+
+
+@contextmanager
+def pushed(one: ImageRelease, folder: Path) -> Iterator[tuple[int, str]]:
+    """The port of a registry that was given the archive as the release's notes say, and the image's name there."""
+    with registry(folder) as port:
+        image = f"127.0.0.1:{port}/{one.repository}"
+        words = ["copy", "--all", "--preserve-digests", "--dest-tls-verify=false"]
+        skopeo(*words, f"oci-archive:{one.file}", f"docker://{image}:{VERSION}")
+        yield port, image
+
+
+def blob(archive: Path, digest: str) -> Any:
+    with tarfile.open(archive) as tar:
+        file = tar.extractfile(f"blobs/{digest.replace(':', '/')}")
+        assert file is not None
+        return json.loads(file.read())

@@ -15,7 +15,7 @@ from tests.cluster.acting import forget_release, labelled, under_loads
 from tests.cluster.plan import BRIDGE
 from tests.cluster.previous import FIRST, IMAGE, copy_previous, previous_version
 from tests.cluster.stage import Stage, StepFailed
-from tests.cluster.steps.life import DELETED_FLOWS, KEPT_FLOWS, LOOKUPS, ready_pods
+from tests.cluster.steps.life import IN_FLIGHT, KEPT_FLOWS, LOOKUPS, ready_pods
 from tests.cluster.steps.whole_ip import SPACE, has_rules, rules
 from tests.deploy.helm import CHART, run_helm
 from tests.deploy.kubectl import LABEL
@@ -132,8 +132,7 @@ def changed(stage: Stage, what: str, act: Callable[[], object], *, leaving: bool
     lookups, requests = under_loads(stage, loads, act=until_all_run)
     by_next_upstream = lookups.pop("another address", 0)
     stage.expect("results of lookups", saw=set(lookups), wanted={"ok"})
-    # Twice as many as in a restart of dnsproxy alone: the nodes replace the pods of all workloads at once.
-    most = 2 * DELETED_FLOWS * len(stage.nodes) if stage.plan.cni == BRIDGE and not leaving_first else KEPT_FLOWS
+    most = IN_FLIGHT if stage.plan.cni == BRIDGE and not leaving_first else KEPT_FLOWS
     if by_next_upstream > most:
         raise StepFailed(f"{by_next_upstream} lookups were answered by the stanza's next upstream")
     stage.expect("results of requests", saw=set(requests), wanted={"ok"})
