@@ -23,6 +23,8 @@ from tests.kit.programs import GUARD, ProgramGuard, find_program
 
 DEADLINE_SECONDS = 60
 """A test that waits longer has hung; failing inside trio shows where it waits."""
+_NOTED = pytest.StashKey[frozenset[str]]()
+_OTHER_OUTCOMES = ("failed", "error", "skipped", "xfailed", "xpassed")
 CLOCKS = frozenset({"autojump_clock", "mock_clock", "clock"})
 
 # Nothing is timed in a test: an example that was slow met a busy machine.
@@ -50,10 +52,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With --pure, other tests are not even imported: None leaves the decision to pytest."""
-    if config.getoption("--pure") and collection_path.suffix == ".py" and not is_test_of_pure_module(collection_path):
+    """What has no test to run is not even imported: None leaves the decision to pytest."""
+    if collection_path.suffix != ".py":
+        return None
+    if config.getoption("--pure") and not is_test_of_pure_module(collection_path):
         return True
-    return None
+    # Files are noted beside tests, below.
+    return True if collection_path.relative_to(config.rootpath).as_posix() in noted_by_another(config) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -129,12 +134,18 @@ def refuse(reason: str) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    noted: Path | None = config.getoption("--not-in")
-    if noted is not None:
-        passed = frozenset(noted.read_text(encoding="utf-8").splitlines())
+    if passed := noted_by_another(config):
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
         items[:] = [item for item in items if item.nodeid not in passed]
     _put_long_files_first(items)
+
+
+def noted_by_another(config: pytest.Config) -> frozenset[str]:
+    """The names of the tests that another run noted, and of the files in which nothing else happened."""
+    if _NOTED not in config.stash:
+        noted: Path | None = config.getoption("--not-in")
+        config.stash[_NOTED] = frozenset(noted.read_text(encoding="utf-8").splitlines() if noted is not None else ())
+    return config.stash[_NOTED]
 
 
 def _put_long_files_first(items: list[pytest.Item]) -> None:
@@ -148,8 +159,21 @@ def _put_long_files_first(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (-longest[item.path], -number[item.path]))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode, config: pytest.Config
+) -> None:
     noted: Path | None = config.getoption("--note-passed")
-    if noted is not None:
-        names = {report.nodeid for report in terminalreporter.stats.get("passed", ())}
-        noted.write_text("".join(f"{name}\n" for name in sorted(names)), encoding="utf-8")
+    if noted is None:
+        return
+    stats = terminalreporter.stats
+    names = {report.nodeid for report in stats.get("passed", ())}
+    # A run that was interrupted did not begin some tests, and has no report of them.
+    if exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}:
+        others = [report.nodeid for kind in _OTHER_OUTCOMES for report in stats.get(kind, ())]
+        names |= {file_of(name) for name in names} - {file_of(name) for name in others}
+    noted.write_text("".join(f"{name}\n" for name in sorted(names)), encoding="utf-8")
+
+
+def file_of(name: str) -> str:
+    """The file of a test, as in its name."""
+    return name.partition("::")[0]
