@@ -149,14 +149,17 @@ def noted_by_another(config: pytest.Config) -> frozenset[str]:
 
 
 def _put_long_files_first(items: list[pytest.Item]) -> None:
-    """Those whose tests may take longest, then those with most tests: a long one at the end would run alone."""
+    """A long one at the end would run alone. First those that may take longest, then those with most real programs."""
     longest: dict[Path, float] = {}
+    programs: dict[Path, int] = {}
     number: Counter[Path] = Counter()
     for item in items:
         marker = item.get_closest_marker("timeout")
         longest[item.path] = max(longest.get(item.path, 0.0), float(marker.args[0]) if marker else 0.0)
+        peers = {name for one in item.iter_markers("peer") for name in one.args}
+        programs[item.path] = max(programs.get(item.path, 0), len(peers))
         number[item.path] += 1
-    items.sort(key=lambda item: (-longest[item.path], -number[item.path]))
+    items.sort(key=lambda item: (-longest[item.path], -programs[item.path], -number[item.path]))
 
 
 def pytest_terminal_summary(
