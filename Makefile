@@ -41,10 +41,10 @@ demo: $(VENV)/.synced ## run the demonstration on this computer: no cluster, no 
 	$(BIN)/dnsproxy demo $(ARGS)
 
 test: $(VENV)/.synced ## run every test; a test whose peer is missing is skipped with a reason
-	$(BYTECODE) $(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder $(ARGS)
+	$(BYTECODE) $(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
 
 test-quick: $(VENV)/.synced ## run the unit tests of the pure core, in less than a minute: after each edit
-	$(BYTECODE) $(BIN)/pytest --pure --quiet --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder $(ARGS)
+	$(BYTECODE) $(BIN)/pytest --pure --quiet --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
 
 test-pythons: $(VENV)/.synced ## run the same on the other Pythons of this computer: 3.12 to 3.15 (ARGS='12 14')
 	$(BYTECODE) WORKERS=$(WORKERS) scripts/test-pythons.sh $(ARGS)

@@ -34,6 +34,6 @@ for minor in "${minors[@]}"; do
   environment=$PWD/build/pythons/3.$minor
   UV_PROJECT_ENVIRONMENT=$environment UV_PYTHON_DOWNLOADS=never .venv/bin/uv sync --frozen --quiet --python "$python"
   echo "Python 3.$minor: $python"
-  "$environment/bin/pytest" --pure --quiet --numprocesses="${WORKERS:-2}" --dist=loadfile --no-loadscope-reorder
-  "$environment/bin/pytest" --quiet --numprocesses="${WORKERS:-2}" --dist=loadfile --no-loadscope-reorder "${versions_differ[@]}"
+  "$environment/bin/pytest" --pure --quiet --numprocesses="${WORKERS:-2}" --dist=loadfile
+  "$environment/bin/pytest" --quiet --numprocesses="${WORKERS:-2}" --dist=loadfile "${versions_differ[@]}"
 done

@@ -8,8 +8,8 @@ import logging
 import os
 import signal
 import sys
-from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """While a test runs, with its fixtures, only the programs that its marker names may be started."""
     guard = item.config.stash[GUARD]
-    guard.peers = frozenset(str(name) for marker in item.iter_markers("peer") for name in marker.args)
+    guard.peers = peers_of(item)
     try:
         return (yield)
     finally:
@@ -149,17 +149,24 @@ def noted_by_another(config: pytest.Config) -> frozenset[str]:
 
 
 def _put_long_files_first(items: list[pytest.Item]) -> None:
-    """A long one at the end would run alone. First those that may take longest, then those with most real programs."""
-    longest: dict[Path, float] = {}
-    programs: dict[Path, int] = {}
-    number: Counter[Path] = Counter()
+    """A long one at the end would run alone."""
+    files: dict[Path, list[pytest.Item]] = {}
     for item in items:
-        marker = item.get_closest_marker("timeout")
-        longest[item.path] = max(longest.get(item.path, 0.0), float(marker.args[0]) if marker else 0.0)
-        peers = {name for one in item.iter_markers("peer") for name in one.args}
-        programs[item.path] = max(programs.get(item.path, 0), len(peers))
-        number[item.path] += 1
-    items.sort(key=lambda item: (-longest[item.path], -programs[item.path], -number[item.path]))
+        files.setdefault(item.path, []).append(item)
+    ordered = sorted(files.values(), key=_expected_length, reverse=True)
+    items[:] = chain.from_iterable(ordered)
+
+
+def _expected_length(items: Sequence[pytest.Item]) -> tuple[float, int, int]:
+    """How long the tests of a file may take, how many real programs one of them needs, and how many they are."""
+    markers = (item.get_closest_marker("timeout") for item in items)
+    longest = max(float(marker.args[0]) if marker else 0.0 for marker in markers)
+    return longest, max(len(peers_of(item)) for item in items), len(items)
+
+
+def peers_of(item: pytest.Item) -> frozenset[str]:
+    """The real programs that a test's markers name."""
+    return frozenset(str(name) for marker in item.iter_markers("peer") for name in marker.args)
 
 
 def pytest_terminal_summary(

@@ -31,12 +31,17 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def image(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
-    if os.geteuid() != 0:
-        refuse("building an image without a daemon needs root")
+    refuse_without_root()
     name, folder = f"localhost/switchback-test:{os.getpid()}", tmp_path_factory.mktemp("build")
     built = build_image(name, folder=folder, context=sources)
     yield built
     built.remove()
+
+
+def refuse_without_root() -> None:
+    """Before anything is built."""
+    if os.geteuid() != 0:
+        refuse("building an image without a daemon needs root")
 
 
 def output(container: str, *words: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from release.buildah import BuildFailed, run_buildah
-from tests.deploy.containers import image, in_pod, output, packages_in, running, sources
+from tests.deploy.containers import image, in_pod, output, packages_in, refuse_without_root, running, sources
 from tests.deploy.image import BASE, PROJECT, REVISION, Image, build_image, buildah, command_in, make_base
 from tests.kit.apiserver import ApiServer, apiserver
 from tests.kit.ports import free_ports
@@ -36,6 +36,7 @@ IMPORTS = "import dnsproxy.serve.program, dnsproxy.install.command, proxy.serve.
 @pytest.fixture(scope="module")
 def bare() -> Iterator[str]:
     """The name of a base whose standard library has no byte code, as the official images of Python."""
+    refuse_without_root()
     make_base()
     name = f"localhost/bare-base:{os.getpid()}"
     container = buildah("from", "--pull-never", BASE).strip()

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import refuse
-from tests.deploy.containers import in_pod, output, packages_in, running
+from tests.deploy.containers import in_pod, output, packages_in, refuse_without_root, running
 from tests.deploy.image import BASE, BASE_ARM64, Image, build_image, copy_sources
 from tests.kit.faulty_api import AUTHORITY
 from tests.kit.programs import program
@@ -29,8 +28,7 @@ both = pytest.mark.parametrize("machine", MACHINES)
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Image]]:
     """With nft, by machine."""
-    if os.geteuid() != 0:
-        refuse("building an image without a daemon needs root")
+    refuse_without_root()
     folder = tmp_path_factory.mktemp("build")
     context = copy_sources(folder)
     with ExitStack() as stack:

@@ -17,7 +17,9 @@ from typing import Final
 PROJECT: Final = Path(__file__).parents[2]
 VERSION: Final = "0.1.0"
 IMAGE: Final = "registry.example.org/switchback"
-_TIME: Final = "1700000000 +0000"
+EPOCH: Final = 1_700_000_000
+"""The time of each commit."""
+_TIME: Final = f"{EPOCH} +0000"
 _IDENTITY: Final = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")

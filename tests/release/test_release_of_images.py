@@ -6,7 +6,6 @@ What the images are themselves: tests/deploy/test_image*.py.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import subprocess
 import tarfile
@@ -24,8 +23,7 @@ from release.artefacts import ARCHITECTURES, REPOSITORIES, image_name, image_sbo
 from release.buildah import Buildah
 from release.images import PLATFORMS, TARGETS, ImageRelease, build_images, working_name
 from release.repository import unpack_sources, write_image_name
-from tests.conftest import refuse
-from tests.deploy.containers import output
+from tests.deploy.containers import output, refuse_without_root
 from tests.deploy.image import (
     BASE,
     BASE_ARM64,
@@ -39,22 +37,20 @@ from tests.deploy.image import (
 )
 from tests.kit.oci_registry import digest_in, registry, skopeo
 from tests.kit.programs import program
-from tests.release.clones import IMAGE, PROJECT, VERSION, git, make_clone, release
+from tests.release.clones import EPOCH, IMAGE, PROJECT, VERSION, git, make_clone, release
 
 # Each of two runs builds four images: a minute on an idle machine.
 pytestmark = [
     pytest.mark.peer("buildah", "debian-base", "debian-base-arm64", "docker-registry", "kubectl", "skopeo"),
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(900),
 ]
 
 BASES = {"linux/amd64": BASE, "linux/arm64": BASE_ARM64}
-EPOCH = 1_700_000_000
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if os.geteuid() != 0:
-        refuse("building an image without a daemon needs root")
+    refuse_without_root()
     make_base()
     make_base_arm64()
     # Another version than the release's, so that an image has the latter only if the build was told.
