@@ -19,6 +19,7 @@ import structlog
 import trio
 
 from tests.kit.laws import is_test_of_pure_module
+from tests.kit.one_worker import OneWorkerEach, shared_server
 from tests.kit.programs import GUARD, ProgramGuard, find_program
 
 DEADLINE_SECONDS = 60
@@ -133,6 +134,12 @@ def refuse(reason: str) -> None:
     pytest.skip(reason)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneWorkerEach | None:
+    """For `--dist=loadfile`, as in the Makefile; None leaves the decision to xdist."""
+    return OneWorkerEach(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if passed := noted_by_another(config):
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
@@ -149,7 +156,7 @@ def noted_by_another(config: pytest.Config) -> frozenset[str]:
 
 
 def _put_long_files_first(items: list[pytest.Item]) -> None:
-    """A long one at the end would run alone."""
+    """A long one at the end would run alone. Those that share a server are the longest: one worker takes them all."""
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
@@ -157,11 +164,11 @@ def _put_long_files_first(items: list[pytest.Item]) -> None:
     items[:] = chain.from_iterable(ordered)
 
 
-def _expected_length(items: Sequence[pytest.Item]) -> tuple[float, int, int]:
-    """How long the tests of a file may take, how many real programs one of them needs, and how many they are."""
+def _expected_length(items: Sequence[pytest.Item]) -> tuple[bool, float, int, int]:
+    """Whether they share a server, how long one may take, how many real programs it needs, and how many they are."""
     markers = (item.get_closest_marker("timeout") for item in items)
     longest = max(float(marker.args[0]) if marker else 0.0 for marker in markers)
-    return longest, max(len(peers_of(item)) for item in items), len(items)
+    return shared_server(items[0].path) is not None, longest, max(len(peers_of(item)) for item in items), len(items)
 
 
 def peers_of(item: pytest.Item) -> frozenset[str]:

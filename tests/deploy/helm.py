@@ -37,7 +37,7 @@ def template(values: Mapping[str, Any], *arguments: str, chart: Path = CHART) ->
     done = run_helm("template", "switchback", str(chart), "--namespace=default", *arguments, values=values)
     if done.returncode:
         raise Refused(done.stderr)
-    return [one for one in yaml.safe_load_all(done.stdout) if one]
+    return [one for one in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if one]
 
 
 def run_helm(

@@ -84,7 +84,7 @@ def render(folder: Path) -> list[Manifest]:
     done = subprocess.run([program("kubectl"), "kustomize", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "deprecated" not in done.stderr.lower(), done.stderr
-    return [one for one in yaml.safe_load_all(done.stdout) if one]
+    return [one for one in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if one]
 
 
 @functools.cache

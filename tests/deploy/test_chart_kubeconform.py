@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 import yaml
 
 from tests.deploy.helm import template
-from tests.deploy.manifests import Manifest, components
+from tests.deploy.manifests import Manifest, components, find
 from tests.kit.apiserver import ApiServer
 from tests.kit.programs import program
 
@@ -29,6 +30,7 @@ EVERYTHING: Final = {
     "image": {"pullSecrets": ["registry"]},
 }
 _GROUPED: Final = "x-kubernetes-group-version-kind"
+_REFERENCE: Final = re.compile(r'"#/definitions/([^"]+)"')
 _NUMBERS_TOO: Final = (
     "io.k8s.apimachinery.pkg.api.resource.Quantity",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
@@ -38,20 +40,34 @@ _NUMBERS_TOO: Final = (
 
 @pytest.fixture(scope="module")
 def schemas(api_server: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a schema for each kind, without room for unknown fields."""
+    """A folder with a schema for each kind of the chart, without room for unknown fields.
+
+    Each has only the definitions that it refers to: kubeconform would read all of them again for each kind.
+    """
     folder = tmp_path_factory.mktemp("schemas")
     definitions = {name: _strict(name, one) for name, one in _document(api_server)["definitions"].items()}
-    text = json.dumps({"definitions": definitions}).replace(
-        '"#/definitions/', f'"file://{folder}/all.json#/definitions/'
-    )
-    (folder / "all.json").write_text(text, encoding="utf-8")
+    kinds = {(one["apiVersion"], one["kind"]) for one in template(EVERYTHING)}
     for name, one in definitions.items():
         for grouped in one.get(_GROUPED, ()):
-            # For kubeconform the group of `v1` is v1.
-            version = f"{grouped['group'] or grouped['version']}-{grouped['version']}"
-            reference = {"$ref": f"file://{folder}/all.json#/definitions/{name}"}
-            (folder / f"{grouped['kind'].lower()}-{version}.json").write_text(json.dumps(reference), encoding="utf-8")
+            group, version, kind = (grouped[key] for key in ("group", "version", "kind"))
+            if (f"{group}/{version}".removeprefix("/"), kind) in kinds:
+                schema = {"$ref": f"#/definitions/{name}", "definitions": _reached(name, definitions)}
+                # For kubeconform the group of `v1` is v1.
+                file = folder / f"{kind.lower()}-{group or version}-{version}.json"
+                file.write_text(json.dumps(schema), encoding="utf-8")
     return folder
+
+
+def _reached(name: str, definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """A definition and those that it refers to, directly or not."""
+    found: dict[str, Any] = {}
+    wanted = [name]
+    while wanted:
+        one = wanted.pop()
+        if one not in found:
+            found[one] = definitions[one]
+            wanted += _REFERENCE.findall(json.dumps(definitions[one]))
+    return found
 
 
 def _document(server: ApiServer) -> Any:
@@ -86,6 +102,7 @@ def test_the_judge_sees_an_unknown_field_and_a_wrong_type(schemas: Path) -> None
     ]
     for operation in patch:
         target = {"kind": "Deployment", "name": "relay"}
-        done = conforms(template({"patches": [{"target": target, "patch": [operation]}]}), schemas)
+        changed = find(template({"patches": [{"target": target, "patch": [operation]}]}), "Deployment", "relay")
+        done = conforms([changed], schemas)
         assert done.returncode == 1
         assert "Invalid: 1, Errors: 0" in done.stdout

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from tests.kit.programs import program
 ZONE: Final = "example.org"
 _KEY: Final = "switchback"
 _SECONDS: Final = 120
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108  # only folders with names of their own are made in it
 
 _ZONE_FILE: Final = f"""\
 $TTL 3600
@@ -59,7 +61,15 @@ class Bind:
 
 @contextmanager
 def running_bind(folder: Path) -> Iterator[Bind]:
-    """BIND with the zone `example.org`, which every holder of the key may change."""
+    """BIND with the zone `example.org`, which every holder of the key may change.
+
+    Its journal is in memory: external-dns waits 2 s for an update, and that waits for all that is written to the disk.
+    """
+    with tempfile.TemporaryDirectory(dir=_MEMORY if os.access(_MEMORY, os.W_OK) else folder) as journals:
+        yield from _running_bind(folder, Path(journals) / "journal")
+
+
+def _running_bind(folder: Path, journal: Path) -> Iterator[Bind]:
     (port,) = free_ports(1)
     secret = base64.b64encode(secrets.token_bytes(32)).decode()
     (folder / "zone").write_text(_ZONE_FILE)
@@ -79,6 +89,7 @@ options {{
 zone "{ZONE}" {{
   type primary;
   file "{folder}/zone";
+  journal "{journal}";
   allow-update {{ key "{_KEY}"; }};
   allow-transfer {{ key "{_KEY}"; }};
 }};

@@ -71,7 +71,8 @@ def faults_of(found: Found) -> list[str]:
 
 @lru_cache
 def _load(name: str) -> list[Manifest]:
-    return list(yaml.safe_load_all((FOLDER / f"{name}.yaml").read_text(encoding="utf-8")))
+    text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
+    return list(yaml.load_all(text, Loader=yaml.CSafeLoader))
 
 
 def _matches(request: Request, one: Manifest) -> bool:

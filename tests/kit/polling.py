@@ -9,13 +9,25 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+import trio
+
 _PAUSE: Final = 0.02
-"""Seconds between two looks."""
+"""Seconds between two looks, at least."""
+_SHARE: Final = 2
+"""A pause is so many times as long as the look before it: one that starts a program delays what it waits for."""
 
 
 def poll_until(condition: Callable[[], object], what: str, *, seconds: float) -> None:
     """Wait until a condition holds. Fails with `what` after `seconds`."""
-    deadline = time.monotonic() + seconds
+    looked = time.monotonic()
+    deadline = looked + seconds
     while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(_PAUSE)
+        now = time.monotonic()
+        assert now < deadline, f"not within {seconds:.0f} s: {what}"
+        time.sleep(min(max(_PAUSE, _SHARE * (now - looked)), deadline - now))
+        looked = time.monotonic()
+
+
+async def pause() -> None:
+    """Between two looks of an async test: without it, test and program take a processor each while they wait."""
+    await trio.sleep(_PAUSE)

@@ -14,6 +14,7 @@ import trio
 
 from tests.kit import custom_resources as api
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
+from tests.kit.polling import pause
 from tests.kit.serve_inside import addresses_in, ask, get
 from tests.kit.serve_process import Serving, serving
 
@@ -69,7 +70,7 @@ def serving_sources(folder: Path, server: ApiServer, *sources: str, flags: tuple
 async def until_answered(server: Serving, name: str, *addresses: str) -> None:
     """Each question waits for its reply; without addresses, until it is forwarded."""
     while addresses_in(await ask(server.endpoint, name)) != list(addresses):
-        pass
+        await pause()
 
 
 async def until_ready(server: Serving, reason: str = "ready, ") -> None:
@@ -77,6 +78,7 @@ async def until_ready(server: Serving, reason: str = "ready, ") -> None:
         status, text = await get(server.admin_endpoint, "/readyz")
         if status == 200 and text.startswith(reason):
             return
+        await pause()
 
 
 async def explain(server: Serving, name: str) -> Any:
@@ -134,6 +136,7 @@ async def test_a_kind_is_answered_while_its_definition_is_there(
 async def never_missing(server: Serving, name: str) -> None:
     while True:
         assert addresses_in(await ask(server.endpoint, name)) == [RELAY]
+        await trio.sleep(0.002)
 
 
 async def test_an_object_that_its_controller_does_not_serve_is_forwarded_until_it_does(
@@ -167,7 +170,7 @@ async def test_the_older_object_has_the_name_whatever_its_kind(server: ApiServer
         assert await origin_of(ours, "both.example.org") == "Ingress first"
         await in_thread(server.delete_ingress, created["metadata"]["name"])
         while await origin_of(ours, "both.example.org") != "IngressRoute zz":
-            pass
+            await pause()
     await in_thread(api.remove, server, found)
 
 
@@ -196,7 +199,7 @@ async def test_a_virtual_service_is_answered_through_its_gateway(server: ApiServ
         assert await origin_of(ours, "shop.example.org") == "VirtualService shop"
         for name in ("shop.example.net", "mesh.example.org"):
             while not (await explain(ours, name))["rejected"]:
-                pass
+                await pause()
             assert (await explain(ours, name))["answer"] is None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(never_missing, ours, "shop.example.org")

@@ -29,6 +29,7 @@ from sidecar.values.endpoints import Endpoint
 from tests.kit.apiserver import ApiServer, in_thread, send
 from tests.kit.external_dns import published_names
 from tests.kit.nsd import running_nsd
+from tests.kit.polling import pause
 from tests.kit.publishers import server
 from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
 
@@ -155,14 +156,14 @@ async def served(server: ApiServer, public_dns: int, folder: Path) -> AsyncItera
     async with serving(wanted) as bound:
         with trio.fail_after(60):
             while not (await get(bound.admin, "/readyz"))[1].startswith("ready"):
-                pass
+                await pause()
         yield bound
 
 
 async def until_answered(bound: Bound, name: str, *addresses: str) -> None:
     with trio.fail_after(60):
         while addresses_in(await ask(bound.dns[0], name)) != list(addresses):
-            pass
+            await pause()
 
 
 async def test_aliases_follow_the_table_and_the_upstreams(server: ApiServer, public_dns: int, tmp_path: Path) -> None:

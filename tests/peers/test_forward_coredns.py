@@ -17,6 +17,7 @@ from tests.kit.dns_server import OURS, OURS_AT, running, wait_until
 from tests.kit.faulty_upstream import faulty_upstream, silence
 from tests.kit.lag import measured_lag
 from tests.kit.messages import NS, question
+from tests.kit.polling import pause
 from tests.kit.ports import free_port
 from tests.kit.programs import program
 
@@ -139,7 +140,7 @@ async def test_while_we_are_gone_the_fallback_answers_and_its_probe_finds_us_whe
 async def wait_answered_by_us(front: Front) -> None:
     with trio.fail_after(RETURN_SECONDS):
         while await front.short(OURS) != [OURS_AT]:  # each dig is a wait
-            pass
+            await pause()
 
 
 async def test_a_burst_is_answered_whole(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from dnsproxy.sources.annotations import TARGET
 from tests.kit import gateway_api as api
 from tests.kit.accounts import cluster_role, create_account, role, write_kubeconfig
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
+from tests.kit.polling import pause
 from tests.kit.ready_services import delete_endpoint, put_endpoint
 from tests.kit.serve_inside import addresses_in, ask, get
 from tests.kit.serve_process import Serving, serving
@@ -64,7 +65,7 @@ def serving_cluster(folder: Path, kubeconfig: Path, *flags: str) -> Iterator[Ser
 async def until_answered(server: Serving, name: str, *addresses: str) -> None:
     """Each question waits for its reply; without addresses, until it is forwarded."""
     while addresses_in(await ask(server.endpoint, name)) != list(addresses):
-        pass
+        await pause()
 
 
 async def until_ready(server: Serving, reason: str = "ready, ") -> str:
@@ -72,6 +73,7 @@ async def until_ready(server: Serving, reason: str = "ready, ") -> str:
         status, text = await get(server.admin_endpoint, "/readyz")
         if status == 200 and text.startswith(reason):
             return text
+        await pause()
 
 
 def is_relayed(outcome: Outcome) -> bool:
@@ -109,6 +111,7 @@ async def test_definitions_come_change_version_and_go_while_ingress_names_are_an
 async def never_missing(server: Serving, name: str) -> None:
     while True:
         assert addresses_in(await ask(server.endpoint, name)) == [RELAY]
+        await trio.sleep(0.002)
 
 
 async def until_logged(server: Serving, text: str) -> None:
@@ -178,7 +181,7 @@ async def test_every_kind_is_answered_with_just_the_rights_we_ask_for(server: Ap
         for name in names:
             await until_answered(ours, name, RELAY)
         while not (told := await explain(ours, "set.l.example.org"))["rejected"]:
-            pass
+            await pause()
         assert told["answer"] is None
         assert "has it" in told["rejected"][0]
 
@@ -227,7 +230,7 @@ async def test_names_follow_the_service_of_their_target(server: ApiServer, tmp_p
         await until_answered(ours, "web.h.example.org", RELAY)
         await until_ready(ours)
         while not (told := await explain(ours, "own.h.example.org"))["notes"]:
-            pass
+            await pause()
         assert told["notes"] == ["target service:default/chosen: there is no such Service"]
         await in_thread(create_service, server, "default/chosen", "10.96.0.70")
         await until_answered(ours, "own.h.example.org", "10.96.0.70")

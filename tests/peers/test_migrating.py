@@ -112,7 +112,7 @@ def asked_without_a_pause(coredns: CoreDns, name: str = HOST) -> Iterator[list[s
     ended = threading.Event()
 
     def ask() -> None:
-        while not ended.wait(0.005):
+        while not ended.wait(0.02):
             try:
                 seen.extend(coredns.addresses(name) or ["no address"])
             except (dns.exception.DNSException, OSError) as error:

@@ -25,6 +25,7 @@ from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
 from tests.kit.log_lines import whole_lines
 from tests.kit.manifest_cluster import discover, manifests
 from tests.kit.one_manifest import DNS, OWN, SERVE, UPSTREAM_CONFIG_MAPS
+from tests.kit.polling import pause
 from tests.kit.recorded_cluster import PATHS, recorded_cluster, writable
 from tests.kit.serve_inside import get
 from tests.kit.serve_process import Serving, serving
@@ -78,7 +79,7 @@ async def until_ready(ours: Serving) -> None:
     """Each request waits for its reply."""
     with trio.fail_after(40):
         while (await get(ours.admin_endpoint, "/readyz"))[0] != 200:
-            pass
+            await pause()
 
 
 async def forwards(ours: Serving) -> str | None:
@@ -92,7 +93,7 @@ async def until_it_tells(ours: Serving, wanted: str | None = None) -> str:
     """Where it says to forward, once all replies say so, or say what is wanted. Each probe waits for its replies."""
     with trio.fail_after(60):
         while (told := await forwards(ours)) is None or (wanted is not None and told != wanted):
-            pass
+            await pause()
     return told
 
 
@@ -160,7 +161,7 @@ async def test_serve_follows_the_first_config_map_whatever_comes_and_goes(accoun
         await in_thread(server.request, "DELETE", f"{CONFIG_MAPS}/kube-dns")
         with trio.fail_after(60):
             while "the last good upstreams stay" not in (await get(ours.admin_endpoint, "/"))[1]:
-                pass
+                await pause()
         assert await until_it_tells(ours) == ". 192.0.2.61"
         assert refusals(ours) == []
 

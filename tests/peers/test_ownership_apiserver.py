@@ -21,6 +21,7 @@ from dnsproxy.sources.settings import ClusterSettings, IngressOptions
 from sidecar.values.endpoints import Endpoint
 from tests.kit.apiserver import ApiServer, collection_path, in_thread, running_apiserver
 from tests.kit.nsd import running_nsd
+from tests.kit.polling import pause
 from tests.kit.ready_services import put_endpoint
 from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
 
@@ -108,6 +109,7 @@ async def until(bound: Bound, path: str, text: str) -> str:
             page = (await get(bound.admin, path))[1]
             if text in page:
                 return page
+            await pause()
 
 
 async def addresses(bound: Bound, name: str) -> list[str]:
@@ -118,7 +120,7 @@ async def until_answered(bound: Bound, name: str, address: str) -> None:
     """For what follows a page: pages come from the claims, and the table follows them a moment later."""
     with trio.fail_after(30):
         while await addresses(bound, name) != [address]:
-            pass
+            await pause()
 
 
 async def test_only_the_names_whose_records_point_elsewhere_are_excluded(cluster: ApiServer, public_dns: int) -> None:
@@ -187,7 +189,7 @@ async def owner_of(bound: Bound, name: str) -> str:
 async def until_owner(bound: Bound, name: str, namespace: str) -> None:
     with trio.fail_after(30):
         while await owner_of(bound, name) != namespace:
-            pass
+            await pause()
 
 
 def create_younger(server: ApiServer, namespace: str, host: str, *, than: str) -> str:

@@ -23,6 +23,7 @@ from sidecar.kubernetes.selector import parse_annotation_selector, parse_selecto
 from sidecar.values.endpoints import Endpoint
 from tests.kit.accounts import create_account, role, write_kubeconfig
 from tests.kit.apiserver import ApiServer, in_thread, ingress, send
+from tests.kit.polling import pause
 from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
@@ -163,7 +164,7 @@ async def test_roles_are_not_enough_without_the_flag(tenants: Tenants) -> None:
     async with tenants.served(token) as server:
         await until_readiness(server, 503, "waiting for the first sync of: Ingress")
         while "at the cluster scope" not in (await get(server.admin, "/"))[1]:
-            pass
+            await pause()
         assert not await is_answered(server.dns[0], tenants.host("app", "shop"))
 
 

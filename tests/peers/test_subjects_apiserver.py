@@ -17,6 +17,7 @@ from sidecar.kubernetes.route_services import FOR
 from tests.kit import gateway_api as api
 from tests.kit.altered import altered
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
+from tests.kit.polling import pause
 from tests.kit.ready_services import put_endpoint
 from tests.kit.serve_inside import addresses_in, ask
 from tests.kit.serve_process import Serving, serving
@@ -113,16 +114,16 @@ async def test_operate_learns_from_any_replica_which_subjects_have_names(server:
         await in_thread(create_route_service, server, "relay", NGINX)
         with trio.fail_after(20):
             while addresses_in(await ask(ours.endpoint, "app00.example.org")) != [RELAY]:
-                pass
+                await pause()
         assert (await read(ours)).body == first.body
 
         # A class whose last object goes leaves it; its first one is there at once.
         await in_thread(server.delete_ingress, "other")
         with trio.fail_after(60):
             while OTHER in await subjects_of(ours):
-                await trio.lowlevel.checkpoint()
+                await pause()
         await in_thread(server.create_ingress, "other", ["new.example.net"], ingress_class="other")
         with trio.fail_after(REST - 3):
             while OTHER not in await subjects_of(ours):
-                await trio.lowlevel.checkpoint()
+                await pause()
         assert (await subjects_of(ours))[OTHER].examples == ("new.example.net",)

@@ -13,6 +13,7 @@ import trio
 
 from tests.kit.accounts import cluster_role, create_account, role, write_kubeconfig
 from tests.kit.apiserver import ApiServer, in_thread
+from tests.kit.polling import pause
 from tests.kit.ready_services import delete_endpoint, put_endpoint
 from tests.kit.serve_inside import addresses_in, ask, get
 from tests.kit.serve_process import Serving, serving
@@ -55,14 +56,14 @@ def following(folder: Path, kubeconfig: Path, *flags: str) -> Iterator[Serving]:
 
 async def until_ready(ours: Serving) -> None:
     while (await get(ours.admin_endpoint, "/readyz"))[0] != 200:
-        pass
+        await pause()
 
 
 async def until_answered(ours: Serving, name: str, *addresses: str) -> None:
     """Each question waits for its reply; without addresses, until it is forwarded."""
     with trio.fail_after(30):
         while addresses_in(await ask(ours.endpoint, name)) != list(addresses):
-            pass
+            await pause()
 
 
 async def test_names_are_forwarded_within_a_second_of_the_last_endpoint_and_back_with_the_first(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -303,9 +302,8 @@ def test_changes_of_the_table_by_another_program_are_undone(world: World) -> Non
         nft(command)
         world.until(expected)
         # The metric increases a moment after the kernel's table.
-        deadline = time.monotonic() + PATIENCE
-        while f"\nwholeip_drift_repaired_total {count}.0\n" not in world.ask("/metrics"):
-            assert time.monotonic() < deadline, command
+        line = f"\nwholeip_drift_repaired_total {count}.0\n"
+        poll_until(lambda line=line: line in world.ask("/metrics"), command, seconds=PATIENCE)  # type: ignore[misc]
     assert world.log.count("another program had changed the table; it is repaired") >= len(MEDDLING)
 
 

@@ -11,6 +11,7 @@ import itertools
 import json
 import signal
 import sys
+import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -28,6 +29,7 @@ from tests.bench.steady_questions import Heard, ask_steadily
 RATE: Final = 500
 """Queries a second: enough for a p99, too few to disturb."""
 _BEGUN: Final = "begun\n"
+_LOOK_SECONDS: Final = 0.02
 
 
 @contextmanager
@@ -46,6 +48,7 @@ def probing(
         while _BEGUN not in log.read_text():
             if process.poll() is not None:
                 raise BadReport(f"the prober ended: {log.read_text()[-300:]}")
+            time.sleep(_LOOK_SECONDS)
         yield found
         process.terminate()
         wait_ended(process, 3 * LOST_MS / 1000, log=log)

@@ -1,0 +1,36 @@
+"""Test files that share a server of the whole session: one worker takes them all, one file after another.
+
+The law: on each other worker the server would start again, and stay, idle, until the session ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Final
+
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+_SHARED: Final = {
+    "doctor_stage": re.compile(r"kit\.doctor_stage\.stage\b"),
+    "operate_stage": re.compile(r"kit\.operate_stage\.stage\b"),
+    "apiserver": re.compile(r"\bapiserver: ApiServer\b"),
+    "deploy": re.compile(r"\b(?:bare|applied|api_server): ApiServer\b"),
+}
+"""How a file asks for each such server: by the import of its stage, or by a fixture of tests/peers or tests/deploy."""
+
+
+@functools.cache
+def shared_server(file: Path) -> str | None:
+    """The server that the tests of a file share with those of other files; None: they share none."""
+    text = file.read_text(encoding="utf-8")
+    return next((name for name, asked in _SHARED.items() if asked.search(text)), None)
+
+
+class OneWorkerEach(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+    """As `--dist=loadfile`, but the files of one server are one unit of work."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return shared_server(self.config.rootpath / file) or file
