@@ -43,6 +43,8 @@ demo: $(VENV)/.synced ## run the demonstration on this computer: no cluster, no 
 test: $(VENV)/.synced ## run every test; a test whose peer is missing is skipped with a reason
 	$(BYTECODE) $(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
 
+# Nothing in them waits: more workers than processors would only import all tests more often.
+test-quick: WORKERS = $(shell nproc 2>/dev/null || echo 2)
 test-quick: $(VENV)/.synced ## run the unit tests of the pure core, in less than a minute: after each edit
 	$(BYTECODE) $(BIN)/pytest --pure --quiet --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
 
