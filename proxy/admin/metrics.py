@@ -37,7 +37,7 @@ class RelayCollector(Collector):
         )
         yield CounterMetricFamily(
             "proxy_headers_refused",
-            "Connections refused, a PROXY header of the client's own on a route without headers.",
+            "Connections refused, a PROXY header of the client's own on a route without headers, or of another client.",
             value=counters.headers_refused,
         )
         octets = CounterMetricFamily("proxy_bytes", "Relayed payload in bytes.", labels=["direction"])

@@ -29,7 +29,7 @@ class Cause(StrEnum):
     NOT_SYNCED = "not-synced"
     """The API server has not sent the endpoints of a Service yet."""
     OWN_LISTENER = "own-listener"
-    """The backend is the relay itself: each connection would make another one, without end."""
+    """The address of the backend is the relay itself: each connection would make another one, without end."""
 
 
 @dataclass(frozen=True, slots=True)

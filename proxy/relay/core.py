@@ -33,6 +33,10 @@ BUFFER: Final = 65_536
 Admitted = tuple[str, int, Endpoint, float]
 """Address and port of a client, the listener that accepted it, and when, in monotonic time."""
 
+FORGED_OR_LOOP: Final = (
+    "client refused, its PROXY header names another one: the backend leads back to this relay, or the client made it up"
+)
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
@@ -100,7 +104,7 @@ class Core:
         self.empty = trio.Event()
         """Set when the last connection has ended while draining."""
         self._shortage = Shortage()
-        self._crowd_log, self._header_log = LogPace(), LogPace()
+        self._crowd_log, self._header_log, self._loop_log = LogPace(), LogPace(), LogPace()
         self._first_look = min(settings.idle_timeout, settings.half_close_timeout, 5.0)
 
     def set_aside(self, descriptors: int) -> None:
@@ -126,6 +130,15 @@ class Core:
         self.counters.headers_refused += 1
         if self._header_log.is_due(now=monotonic()):
             log.warning("client refused, it sent a PROXY header of its own", client=host)
+
+    def note_loop(self, host: str) -> None:
+        """A client has begun with the PROXY header of another connection.
+
+        Any client can write one: it counts for no backend, or a client could have one reported as unreachable.
+        """
+        self.counters.headers_refused += 1
+        if self._loop_log.is_due(now=monotonic()):
+            log.warning(FORGED_OR_LOOP, client=host)
 
     def begin(self, item: Startable, *, source: tuple[str, int], route: Endpoint) -> None:
         """Start an admitted client."""

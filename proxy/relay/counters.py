@@ -20,7 +20,7 @@ class Counters:
     refused: int = 0
     """Clients that had as many connections as one address may have."""
     headers_refused: int = 0
-    """Clients that began with a PROXY header of their own, on a route without headers."""
+    """Clients that began with a PROXY header: their own on a route without headers, or that of another connection."""
     octets_to_backend: int = 0
     """Payload only, without the PROXY headers that the relay adds."""
     octets_to_client: int = 0

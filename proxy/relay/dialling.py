@@ -13,14 +13,14 @@ import socket
 from time import monotonic
 from typing import Final
 
-from proxy.backends.backend import OWN_LISTENER, Address, Backend
+from proxy.backends.backend import Address, Backend
 from proxy.backends.balancing import MOST
 from proxy.backends.health import Cause, Failure, cause_of_connect
 from proxy.relay.connection import Connection
 from proxy.relay.core import Core
 from proxy.relay.first_payload import CLIENT_LEFT, FirstPayload
 from proxy.relay.headerless import HeaderlessSocket
-from proxy.relay.loop_check import LoopCheck, Verdict
+from proxy.relay.loop_check import LOOP, LoopCheck, Verdict
 from proxy.relay.side import End, Side, acknowledge_with_data, contain, reset_on_close
 from proxy.tap.ended import Ending
 from sidecar.loop.poller import BROKEN, READABLE, WRITABLE
@@ -70,7 +70,7 @@ class Dialling(FirstPayload):
             self.ended = CLIENT_LEFT
             self.close(reset=not self.client_ended)
         elif self.verdict is Verdict.LOOP:
-            self._fail(OWN_LISTENER)
+            self._refuse_loop()
         else:
             self._begin()
 
@@ -199,7 +199,7 @@ class Dialling(FirstPayload):
             self.close(reset=True)
             return
         if self.verdict is Verdict.LOOP:
-            self._fail(OWN_LISTENER)
+            self._refuse_loop()
             return
         try:
             sent = self.send_first(side.sock)
@@ -231,10 +231,15 @@ class Dialling(FirstPayload):
             client.end = End.FIN
             connection.pump(client)
         elif self.verdict is Verdict.UNDECIDED and not isinstance(self.client, HeaderlessSocket):
-            client.owner = LoopCheck(core, connection, self._backend, source=self.source, received=self.payload)
+            client.owner = LoopCheck(core, connection, source=self.source, received=self.payload)
         for side in (client,) if watched else (backend, client):
             if side.fd >= 0:
                 core.poller.add(side.fd, side.handle, writable=side.room_watched)
+
+    def _refuse_loop(self) -> None:
+        self.core.note_loop(self.source[0])
+        self.ended = LOOP
+        self.close(reset=True)
 
     def _fail(self, failure: Failure) -> None:
         self.core.counters.backend_errors[failure.cause] += 1

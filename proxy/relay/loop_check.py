@@ -11,7 +11,6 @@ import socket
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from proxy.backends.backend import OWN_LISTENER
 from proxy.header.addresses import BadHeader
 from proxy.header.protocol import parse_header
 from proxy.header.v1 import MAXIMUM_V1
@@ -21,7 +20,6 @@ from sidecar.loop.poller import BROKEN, READABLE
 from sidecar.values.endpoints import Endpoint
 
 if TYPE_CHECKING:
-    from proxy.backends.backend import Backend
     from proxy.relay.connection import Connection
     from proxy.relay.core import Core
     from proxy.relay.limits import Clients
@@ -34,6 +32,8 @@ _MOST_HEADERS: Final = 16
 """Only a ring of relays puts this many headers one behind the other."""
 PEEK_BYTES: Final = _MOST_HEADERS * MAXIMUM_V1
 """The most that these headers take."""
+LOOP: Final[tuple[Ending, str]] = (Ending.HEADER, "")
+"""How a client ends whose header is that of another connection."""
 
 
 class Verdict(Enum):
@@ -85,14 +85,11 @@ class LoopCheck:
     whichever event moves it.
     """
 
-    __slots__ = ("_backend", "_connection", "_core", "_moved", "_source", "_waiting")
+    __slots__ = ("_connection", "_core", "_moved", "_source", "_waiting")
 
-    def __init__(
-        self, core: Core, connection: Connection, backend: Backend, *, source: tuple[str, int], received: bytes
-    ) -> None:
+    def __init__(self, core: Core, connection: Connection, *, source: tuple[str, int], received: bytes) -> None:
         self._core = core
         self._connection = connection
-        self._backend = backend
         self._source = source
         self._moved = received
         """The client's bytes that have been moved to the backend."""
@@ -133,9 +130,8 @@ class LoopCheck:
         if verdict is Verdict.NO_LOOP:
             self._release()
         elif verdict is Verdict.LOOP:
-            self._core.counters.backend_errors[OWN_LISTENER.cause] += 1
-            self._backend.observe(OWN_LISTENER)
-            self._connection.ended = (Ending.NO_BACKEND, OWN_LISTENER.cause)
+            self._core.note_loop(host)
+            self._connection.ended = LOOP
             self._connection.close(reset=True)
         return verdict is Verdict.LOOP
 

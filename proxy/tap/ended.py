@@ -37,7 +37,7 @@ class Ending(StrEnum):
     LIMIT = "refused by limit"
     """The client has too many connections."""
     HEADER = "refused header"
-    """The client sent a PROXY header of its own to a route or endpoint without headers."""
+    """The client sent a PROXY header: its own to a route or endpoint without headers, or that of another connection."""
     STOPPED = "stopped"
     """The relay has ended, and reset what was still open."""
     FAILED = "failed"

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from proxy.backends.backend import Backend, address_of
-from proxy.backends.health import Cause
 from proxy.header.addresses import Header
 from proxy.header.protocol import ProxyProtocol
 from proxy.header.v1 import format_v1
 from proxy.header.v2 import SIGNATURE_V2, format_v2
 from proxy.relay.connection import Connection
+from proxy.relay.core import FORGED_OR_LOOP
 from proxy.relay.limits import Clients
 from proxy.relay.listener import _ACCEPTS
 from proxy.relay.loop_check import LoopCheck, Verdict, judge
@@ -54,11 +54,11 @@ async def test_a_relay_that_leads_to_itself_ends_the_first_round(protocol: Proxy
         point(world, world)
         with capture_logs() as logs:
             assert await end_of(world, payload) == (b"", "reset")
-        assert world.relay.core.counters.backend_errors[Cause.OWN_LISTENER] == 1
+        assert world.relay.core.counters.headers_refused == 1
         # A waiting client is recognised only by its header; by then, up to _ACCEPTS clients have been accepted.
         assert 2 <= world.relay.core.counters.connections <= (3 if payload else 1 + _ACCEPTS)
         await until(lambda: world.relay.core.counters.active == 0)
-        assert [entry["cause"] for entry in logs] == ["own-listener"]
+        assert [entry["event"] for entry in logs] == [FORGED_OR_LOOP]
 
 
 @PROTOCOLS
@@ -71,7 +71,7 @@ async def test_a_ring_of_relays_ends_after_a_round(protocol: ProxyProtocol, payl
         assert await end_of(first, payload) == (b"", "reset")
         counts = [world.relay.core.counters for world in (first, second, third)]
         await until(lambda: not any(count.active for count in counts))
-        assert sum(count.backend_errors[Cause.OWN_LISTENER] for count in counts) >= 1
+        assert sum(count.headers_refused for count in counts) >= 1
         # Each relay may be some rounds ahead of the header that reveals the loop.
         assert 4 <= sum(count.connections for count in counts) <= 3 * (1 + _ACCEPTS)
 
@@ -101,8 +101,33 @@ async def test_a_loop_over_a_port_that_was_opened_later_ends(protocol: ProxyProt
             client.sendall(payload)
             client.setblocking(False)
             assert await read_to_end(trio.socket.from_stdlib_socket(client)) == (b"", "reset")
-        assert world.relay.core.counters.backend_errors[Cause.OWN_LISTENER] == 1
+        assert world.relay.core.counters.headers_refused == 1
         await until(lambda: world.relay.core.counters.active == 0)
+
+
+@SPEAKS_FIRST
+async def test_a_client_that_forges_a_loop_says_nothing_of_the_backend(payload: bytes) -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend, capture_logs() as logs:
+            forged = format_v1(Header(Endpoint(*client.getsockname()), world.endpoint))
+            for _ in range(3):
+                if payload:
+                    assert await end_of(world, forged + payload) == (b"", "reset")
+                    continue
+                # The backend is connected before the header comes.
+                with await world.connect() as liar:
+                    second, _ = await world.accept()
+                    with second:
+                        await liar.send(forged)
+                        assert (await read_to_end(liar))[1] == "reset"
+            await client.send(b"hello")
+            assert await received_in(backend, 5) == b"hello"
+        (one,) = world.relay.backends.values()
+        counters = world.relay.core.counters
+        assert (one.health.failure, sum(counters.backend_errors.values()), counters.headers_refused) == (None, 0, 3)
+        # Once a minute, whatever a client does.
+        assert [entry["event"] for entry in logs] == [FORGED_OR_LOOP]
 
 
 async def test_a_client_that_writes_a_header_of_itself_is_relayed() -> None:
@@ -151,7 +176,7 @@ async def test_headers_that_wait_for_a_full_backend_are_counted_once(
             # A header may still follow, and is counted with those before it.
             await send_all(client, own * (16 - headers))
             assert (await read_to_end(client))[1] == "reset"
-            assert world.relay.core.counters.backend_errors[Cause.OWN_LISTENER] == 1
+            assert world.relay.core.counters.headers_refused == 1
 
 
 async def test_payload_behind_a_header_that_has_been_passed_on_ends_the_check() -> None:
