@@ -24,7 +24,7 @@ from proxy.routes import (
     parse_ready_when,
     parse_route,
 )
-from proxy.settings import RouteServices, Settings
+from proxy.settings import LONG_IDLE, RouteServices, Settings
 from sidecar.cli.completion import completion_option
 from sidecar.cli.deferred_modules import defer_unused_modules
 from sidecar.cli.lazy_commands import LazyCommands
@@ -116,7 +116,11 @@ def _require_routes(ctx: click.Context, param: click.Parameter, value: Sequence[
     help="State the destination before a redirect on this computer (nft, iptables) in the header.",
 )
 @click.option("--connect-timeout", type=Seconds(0.1), default=5.0, help="Seconds to connect to a backend.")
-@click.option("--idle-timeout", type=Seconds(1), default=600.0, help="Seconds without data in either direction.")
+@click.option(
+    "--idle-timeout",
+    type=Seconds(1),
+    help=f"Seconds without data in either direction.  [default: {LONG_IDLE:.0f}; without a header no limit]",
+)
 @click.option(
     "--half-close-timeout",
     type=Seconds(1),

@@ -6,12 +6,17 @@ test_cli.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from proxy.header.protocol import ProxyProtocol
 from proxy.routes import Quorum, ReadyWhen, Route
+
+LONG_IDLE: Final = 7440.0
+"""Seconds: 2 hours 4 minutes, the least for which an established connection is kept (RFC 5382 section 5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,8 @@ class Settings:
     """Whether headers of version 2 have a checksum."""
     connect_timeout: float = 5.0
     """From accepting the client to connecting the backend, for all addresses together."""
-    idle_timeout: float = 600.0
-    """Without data in either direction."""
+    idle_timeout: float | None = None
+    """Without data in either direction; None: see `idle_limit`."""
     half_close_timeout: float = 120.0
     """Without data in the remaining direction, after one side has sent FIN or RST."""
     advertise: Mapping[int, int] = field(default_factory=dict)
@@ -61,6 +66,16 @@ class Settings:
     """Whether the admin port shows connections as they end."""
     access_log: bool = False
     """Whether stdout gets a line for each connection that has ended."""
+
+    def idle_limit(self, *, header: bool) -> float:
+        """Seconds without data after which a connection ends, by whether the relay has written a header.
+
+        Without a header the relay is one of the neighbours of a web port (SSH, a database, MQTT), whose connections had
+        no limit before; the kernel finds the peers that are gone.
+        """
+        if self.idle_timeout is not None:
+            return self.idle_timeout
+        return LONG_IDLE if header else math.inf
 
     def protocol_of(self, route: Route) -> ProxyProtocol:
         """The header of a route's connections."""

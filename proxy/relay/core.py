@@ -105,7 +105,9 @@ class Core:
         """Set when the last connection has ended while draining."""
         self._shortage = Shortage()
         self._crowd_log, self._header_log, self._loop_log = LogPace(), LogPace(), LogPace()
-        self._first_look = min(settings.idle_timeout, settings.half_close_timeout, 5.0)
+        self.idle_limits = settings.idle_limit(header=False), settings.idle_limit(header=True)
+        """Of a connection without and with a header of the relay."""
+        self._first_look = min(*self.idle_limits, settings.half_close_timeout, 5.0)
 
     def set_aside(self, descriptors: int) -> None:
         """Adapt the limits to the descriptors that routes from Services take now."""

@@ -226,6 +226,7 @@ class Dialling(FirstPayload):
         client = Side(self, self.client)
         client.moved = len(self.payload)
         connection = Connection(core, client, backend, nagle=self.is_short)
+        connection.idle_limit = core.idle_limits[bool(self.header)]
         core.replace(self, connection)
         if self.client_ended:
             client.end = End.FIN

@@ -3,13 +3,15 @@
 The law: each end is passed on as what it was, after all data before it. The FIN of one side becomes a FIN to the other
 side when everything before it has been sent, and the other direction continues. RST becomes RST, also after the data
 before it has been delivered: with FIN in its place, a truncated body would look complete. For the same reason, the
-timers and the end of the relay close with RST. Tested in test_ends.py and test_silence.py.
+half-close timer and the end of the relay close with RST. Where nothing has moved for the whole idle time, nothing is
+cut short: both sides get FIN, and RST only if they do not end then. Tested in test_ends.py and test_silence.py.
 """
 
 from __future__ import annotations
 
 import socket
 from abc import abstractmethod
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -49,6 +51,7 @@ class Ends(BytePath):
         "closed",
         "cut_at",
         "ended",
+        "idle_limit",
         "kept_alive",
         "lingering",
         "slot",
@@ -65,6 +68,8 @@ class Ends(BytePath):
         self.closed = False
         self.ended: Ended | None = None
         """The first cause of the end; None if both sides finish."""
+        self.idle_limit = core.idle_limits[True]
+        """Seconds without data; infinite: no limit."""
         self.kept_alive = False
         self.whole = True
         """Neither side has ended or is gone."""
@@ -73,7 +78,7 @@ class Ends(BytePath):
         self.lingering: Side | None = None
         """The side that gets RST when it has received everything; the other side is gone."""
         self.unsent = 0
-        """Bytes that the lingering side had not acknowledged at the last check."""
+        """Bytes that both sides, or the lingering one, had not acknowledged at the last check."""
 
     @abstractmethod
     def handle(self, side: Side, events: int) -> None:
@@ -142,22 +147,45 @@ class Ends(BytePath):
             self.kept_alive = True
             for side in (self.client, self.backend):
                 side.keep_alive()
+        self._note_acknowledged(now)
         deadline = self._deadline()
-        if now >= deadline or self.client.is_gone() or self.backend.is_gone():
+        lost = self.client.is_gone() or self.backend.is_gone()
+        if now >= deadline and not lost and not self._has_end():
+            self._end_idle(now)
+        elif now >= deadline or lost:
             if self.ended is None:
-                self.ended = _PEER_LOST if now < deadline else _HALF_CLOSED if self._has_end() else _IDLE
+                self.ended = _PEER_LOST if lost else _HALF_CLOSED
             # FIN would signal a complete stream.
             self.close(reset=True)
         else:
             self.core.wheel.schedule(self, min(deadline, now + LOOK_SECONDS))
 
+    def _note_acknowledged(self, now: float) -> None:
+        """What a slow reader still takes from the kernel is data that moves: the relay has none left to move."""
+        unsent = self.client.unsent() + self.backend.unsent()
+        if unsent < self.unsent:
+            self.active_at = now
+        self.unsent = unsent
+
+    def _end_idle(self, now: float) -> None:
+        """FIN to both sides; from here on the half-close timer counts."""
+        self.ended = _IDLE
+        self.active_at = now
+        self.whole = False
+        for side in (self.client, self.backend):
+            side.finished = True
+            with suppress(OSError):
+                side.sock.shutdown(socket.SHUT_WR)
+        self.core.wheel.schedule(self, self._deadline())
+
     def _deadline(self) -> float:
         settings = self.core.settings
-        quiet = self.active_at + (settings.half_close_timeout if self._has_end() else settings.idle_timeout)
+        quiet = self.active_at + (settings.half_close_timeout if self._has_end() else self.idle_limit)
         return min(quiet, self.cut_at) if self.cut_at else quiet
 
     def _has_end(self) -> bool:
-        return bool(self.client.end or self.backend.end or self.client.broken or self.backend.broken)
+        client, backend = self.client, self.backend
+        return self.ended is not None or bool(client.end or backend.end or client.broken or backend.broken)
 
     def outcome(self) -> Outcome:
         """How the connection has ended, and what it has moved."""

@@ -161,7 +161,9 @@ class Side:
             keep_urgent_data(self.sock)
 
     def unsent(self) -> int:
-        """Bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7))."""
+        """Bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7)); none after release."""
+        if self.fd < 0:
+            return 0
         count: int = _COUNT.unpack(fcntl.ioctl(self.fd, termios.TIOCOUTQ, bytes(_COUNT.size)))[0]
         return count
 
@@ -172,7 +174,7 @@ class Side:
 
     def is_gone(self) -> bool:
         """Whether the peer has not acknowledged data or window probes for UNACKNOWLEDGED_SECONDS."""
-        if self.fd < 0 or not self.unsent():
+        if not self.unsent():
             return False
         retransmits, probes, answered = _TCP_INFO.unpack(
             self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)

@@ -9,8 +9,11 @@ from time import monotonic
 import pytest
 import trio
 
+from proxy.header.protocol import ProxyProtocol
 from proxy.relay import ends
+from proxy.relay.connection import Connection
 from proxy.relay.core import BUFFER
+from proxy.settings import LONG_IDLE
 from tests.kit.relaying import acknowledged, pattern, read_to_end, relaying, reset, send_all, sides_of, until
 
 
@@ -170,12 +173,82 @@ async def test_a_backend_that_resets_an_upload_has_its_last_words_delivered() ->
             assert reading.end[0] == b"413 too large"
 
 
-async def test_an_idle_connection_is_reset_after_the_idle_timeout() -> None:
+@pytest.mark.parametrize("answers", [True, False], ids=["they end too", "they never do"])
+async def test_both_sides_of_an_idle_connection_get_fin_and_reset_only_if_they_stay(answers: bool) -> None:
     async with relaying(idle_timeout=0.3) as world:
         client, backend = await world.pair()
         with client, backend:
-            assert await read_to_end(client) == (b"", "reset")
-            assert await read_to_end(backend) == (b"", "reset")
+            for side in (client, backend):
+                assert await read_to_end(side) == (b"", "fin")
+            assert world.relay.core.counters.active == 1
+            if answers:
+                backend.close()
+            else:
+                world.relay.core.tick(monotonic() + 119)
+                assert world.relay.core.counters.active == 1
+                world.relay.core.tick(monotonic() + 121)
+                with pytest.raises(BrokenPipeError):
+                    await backend.send(b"x")
+            await until(lambda: world.relay.core.counters.active == 0)
+
+
+async def test_what_comes_after_the_end_of_an_idle_connection_ends_it() -> None:
+    async with relaying(idle_timeout=0.3) as world:
+        client, backend = await world.pair()
+        with client, backend:
+            assert await read_to_end(client) == (b"", "fin")
+            await client.send(b"too late")
+            backend.shutdown(socket.SHUT_WR)
+            await until(lambda: world.relay.core.counters.active == 0)
+            assert (await read_to_end(backend))[0] == b""
+
+
+@pytest.mark.parametrize(
+    ("protocol", "limit"), [(ProxyProtocol.V1, LONG_IDLE), (ProxyProtocol.NONE, None), (ProxyProtocol.PASS, None)]
+)
+async def test_without_a_flag_only_a_connection_with_a_header_ends_when_it_is_idle(
+    protocol: ProxyProtocol, limit: float | None
+) -> None:
+    async with relaying(proxy_protocol=protocol) as world:
+        client = await world.connect()
+        backend, _ = await world.backend.accept()
+        with client, backend:
+            await until(lambda: isinstance(next(iter(world.relay.core.alive)), Connection))
+            connected = sides_of(world)
+            connected.active_at -= (limit or 1e9) - 30
+            world.relay.core.tick(monotonic() + 10)
+            assert connected.ended is None
+            # Its timers go on: the kernel looks for peers that are gone.
+            assert connected.kept_alive
+            world.relay.core.tick(monotonic() + 45)
+            assert (connected.ended is not None) == (limit is not None)
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["a slow one", "one that has stopped"])
+async def test_a_reader_who_still_takes_the_answer_after_its_end_gets_all_of_it(goes_on: bool) -> None:
+    sent = pattern(40_000)
+    async with relaying() as world:
+        client, backend = await world.pair(receive_buffer=4096)
+        with client, backend:
+            connected = sides_of(world)
+            await send_all(backend, sent)
+            backend.close()
+            # All of it waits in the kernel: nothing is left that the relay could move.
+            await until(lambda: connected.client.finished)
+            begun, received = monotonic(), b""
+            connected.on_due(begun + 100)
+            while goes_on and len(received) < 25_000:
+                before = connected.client.unsent()
+                while connected.client.unsent() == before:
+                    received += await client.recv(1000)
+                    await trio.sleep(0.001)
+                begun += 100
+                connected.on_due(begun + 100)
+            connected.on_due(begun + 219)
+            assert world.relay.core.counters.active == int(goes_on)
+            if goes_on:
+                rest, end = await read_to_end(client)
+                assert (received + rest, end) == (sent, "fin")
 
 
 async def test_octets_put_off_the_idle_timeout() -> None:
@@ -193,7 +266,7 @@ async def test_octets_put_off_the_idle_timeout() -> None:
                 assert world.relay.core.counters.active == 1
             connected.active_at -= 999
             world.relay.core.tick(monotonic() + 950)
-            assert await read_to_end(client) == (b"", "reset")
+            assert await read_to_end(client) == (b"", "fin")
 
 
 async def test_a_half_closed_connection_ends_after_the_half_close_timeout() -> None:
