@@ -175,7 +175,7 @@ class Reconciler:
         repaired = replace and known is not None and bool(changes(current, await in_slices(known.steps())))
         self._state.take_touched()
         update = whole_update(current, self._state, known.plan.in_use() if known else self._in_use, self._name)
-        await self._apply_update(update)
+        await self._apply_update(update, told=update if known is None else update.since(known))
         if known is None:
             # Most objects of now live long; the garbage collector would delay changes by scanning them.
             gc.collect()
@@ -183,14 +183,16 @@ class Reconciler:
         if repaired:
             self._note_repair()
 
-    async def _apply_update(self, update: Update) -> None:
+    async def _apply_update(self, update: Update, *, told: Update | None = None) -> None:
+        """`told`: what the task that ends flows hears of it, if that is another one."""
+        told = told or update
         transaction = changes(*await in_slices(update.steps()))
         if transaction:
-            with self._applied.doubting(update):
+            with self._applied.doubting(told):
                 await self._written.apply(transaction)
         if transaction or self._written.known is None or self._applied.has_doubted:
             # At the start too: an earlier run may have ended after a transaction and before its flows.
-            self._applied.note(update)
+            self._applied.note(told)
         self._note(update)
 
     def _note_repair(self, before: Ruleset | None = None) -> None:

@@ -109,6 +109,14 @@ class Update:
         gap = self.gap or later.gap
         return Update(self.before, later.desired, either, gap=gap, between=tuple(between[-BETWEEN:]), restored=restored)
 
+    def since(self, known: DesiredTable) -> Update:
+        """The same from the table that we gave the kernel before another program changed it.
+
+        Flows of a mapping that both have taken away would show in neither.
+        """
+        changed = () if self.before is None else (self.before,)
+        return Update(known, self.desired, gap=True, between=changed)
+
     def _between(self, later: Update) -> Iterator[Ruleset | DesiredTable]:
         """What we gave the kernel between the updates, and it may have neither before nor after both."""
         services = later.services if self.services is None else self.services

@@ -128,7 +128,7 @@ async def test_flows_of_the_last_change_are_judged_also_if_the_agent_is_stopped_
         flows.slow = trio.Event()
         kernel.change(None)
         await flows.slow.wait()
-    assert flows.changes[-1] == (None, kernel.ruleset)
+    assert flows.changes[-1] == (kernel.ruleset, kernel.ruleset)
 
 
 async def test_connections_are_judged_too_if_asked_for() -> None:

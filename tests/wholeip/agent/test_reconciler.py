@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from wholeip.mappings.plan import Plan
 from wholeip.mappings.reports import Reason
 from wholeip.ruleset.nft_errors import Busy, NoAnswer, NotPermitted, Refused
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
+from wholeip.ruleset.steps import at_once
 
 LB, POD, POD2 = "192.0.2.1", "10.0.0.1", "10.0.0.2"
 SERVICES, SLICES, NODES = "/api/v1/services", "/apis/discovery.k8s.io/v1/endpointslices", "/api/v1/nodes"
@@ -782,6 +784,47 @@ async def test_a_change_that_meets_a_foreign_one_before_the_comparison_does_is_n
     assert node.whole == {"192.0.2.1": POD2}
     assert node.status.attempts["failed"] == 0
     assert node.status.repaired == 1
+
+
+@pytest.mark.parametrize("notices", [True, False], ids=["the kernel tells", "nobody tells"])
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        pytest.param(lambda _: None, id="nft flush ruleset"),
+        pytest.param(lambda _: table(**{"192_0_2_2": POD2}), id="another mapping in its place"),
+    ],
+)
+async def test_a_service_that_goes_with_a_foreign_change_is_told_with_all_that_the_kernel_had(
+    autojump_clock: MockClock, foreign: Callable[[Ruleset], Ruleset | None], notices: bool
+) -> None:
+    """Else its flows stay translated for as long as they talk: nothing shows later that they were ours."""
+    api, node = make_api(), Node()
+    heard: list[Update] = []
+    put_service(api)
+    put_slice(api)
+    with capture_logs():
+        async with node.running(api, on_applied=heard.append):
+            await node.until_whole(**{"192_0_2_1": POD})
+            await node.until_ready()
+            assert node.kernel.ruleset is not None
+            left = foreign(node.kernel.ruleset)
+            if notices:
+                node.kernel.change(left)
+            else:
+                node.kernel.ruleset = left
+            before = len(heard)
+            api.remove("", "services", "default/vm")
+            await node.until(lambda: not node.status.plan.mappings and node.status.in_step)
+            await trio.sleep(20)
+    assert node.whole == {}
+    # What goes while flows are read is judged at once, as here: all that the kernel had, the other program's too.
+    update = functools.reduce(Update.then, heard[before:])
+    first, after = update.rulesets
+    earlier = [one for one in (first, *at_once(update.between_steps())) if one is not None]
+    had = [one.elements["whole_v4"] for one in earlier]
+    assert {LB: POD} in had
+    assert left is None or left.elements["whole_v4"] in had
+    assert after.elements["whole_v4"] == {}
 
 
 @pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
