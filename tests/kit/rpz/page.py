@@ -11,7 +11,8 @@ from typing import Final
 from docs.build import HERE
 from docs.fences import find_fences
 
-PAGE: Final = (HERE / "pages" / "rpz.md").read_text(encoding="utf-8")
+PAGES: Final = HERE / "pages"
+PAGE: Final = (PAGES / "rpz.md").read_text(encoding="utf-8")
 PRIMARY: Final = "192.0.2.53"
 """The primary, as the page has it."""
 NOTIFIERS: Final = "192.0.2.0/24"
@@ -20,9 +21,9 @@ SECRET: Final = "SECRET"
 """Where the page says: your secret."""
 
 
-def blocks(heading: str) -> list[str]:
-    """The blocks below a heading, in order."""
-    _, found, rest = PAGE.partition(f"\n## {heading}\n")
+def blocks(heading: str, *, page: str = PAGE) -> list[str]:
+    """The blocks below a heading of a page, in order."""
+    _, found, rest = page.partition(f"\n## {heading}\n")
     assert found, heading
     return [fence.body for fence in find_fences(rest.partition("\n## ")[0])]
 

@@ -1,9 +1,9 @@
-"""Unbound with our policy zone. It knows no TSIG."""
+"""Unbound, also with our policy zone. It knows no TSIG."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from tests.kit.programs import program
 from tests.kit.rpz.page import adapted, blocks
@@ -12,13 +12,17 @@ from tests.kit.rpz.resolver import Resolver, Site, resolving
 _FOLDER = "/var/lib/unbound"
 
 
-@contextmanager
-def running_unbound(site: Site) -> Iterator[Resolver]:
-    """Unbound in the foreground."""
+def running_unbound(site: Site) -> AbstractContextManager[Resolver]:
+    """Unbound in the foreground, with the policy zone."""
     (block,) = blocks("Unbound")
-    policy = adapted(
-        block, primary=f"127.0.0.1@{site.primary}", secret=site.secret, folders=(_FOLDER,), folder=site.folder
-    )
+    primary = f"127.0.0.1@{site.primary}"
+    policy = adapted(block, primary=primary, secret=site.secret, folders=(_FOLDER,), folder=site.folder)
+    return unbound_with(policy, site)
+
+
+@contextmanager
+def unbound_with(lines: str, site: Site) -> Iterator[Resolver]:
+    """Unbound in the foreground, with these lines behind its own."""
     anchor = f"example.org. DNSKEY {site.trusted}" if site.trusted else ""
     (site.folder / "unbound.conf").write_text(
         f"""server:
@@ -39,7 +43,7 @@ remote-control:
 forward-zone:
     name: "."
     forward-addr: 127.0.0.1@{site.upstream}
-{policy}""",
+{lines}""",
         encoding="utf-8",
     )
     with resolving([program("unbound"), "-d", "-p", "-c", "unbound.conf"], site) as one:
