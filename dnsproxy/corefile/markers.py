@@ -1,7 +1,8 @@
-"""The marker comments around our stanza, and the region between them.
+"""Our stanza in a Corefile: the region between its marker comments, or without them, by its content.
 
 The law: a file has at most one region. A region holds only whole `forward` directives of one server block, and removing
-it restores every character from before its insertion. Any other use of markers was edited by hand and is refused.
+it restores every character from before its insertion. Any other use of markers was edited by hand and is refused. The
+content counts only where no marker is (unmarked.py).
 """
 
 from __future__ import annotations
@@ -12,11 +13,9 @@ from dataclasses import dataclass
 from dnsproxy.corefile.edits import Place, cut
 from dnsproxy.corefile.lexer import Comment, comments, lex
 from dnsproxy.corefile.model import Corefile, CorefileError, ServerBlock, listed
-
-BEGIN = "# BEGIN switchback: managed by dnsproxy, changes in here are lost; `dnsproxy uninstall` takes it out"
-END = "# END switchback"
-_SEVERAL = "# BEGIN switchback ({} addresses):"
-"""With more than one: otherwise an upstream that was removed from the original forward would pass for an address."""
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.stanza import POLICY, format_begin
+from dnsproxy.corefile.unmarked import find_unmarked
 
 # The words after the name may change between versions; the pattern of a marker may not.
 _MARKER = re.compile(r"#[ \t]*(BEGIN|END) switchback\b(?!-)")
@@ -33,12 +32,7 @@ class Region:
     stop: Place
     line: int
     begin: str
-    """The marker that begins it, as the file has it."""
-
-
-def format_begin(addresses: int) -> str:
-    """The marker that begins a stanza with so many addresses of dnsproxy."""
-    return BEGIN if addresses == 1 else BEGIN.replace("# BEGIN switchback:", _SEVERAL.format(addresses))
+    """The marker that begins it, as the file has it, or as an install would write it now."""
 
 
 def count_addresses(text: str) -> int:
@@ -48,19 +42,19 @@ def count_addresses(text: str) -> int:
 
 
 def is_marked(text: str) -> bool:
-    """Whether a Corefile, or a part of one, has a marker of ours between its words."""
+    """Whether a Corefile, or a part of one, has a marker of ours between its words, or our stanza without markers."""
     if _NAME not in text:
-        return False
+        return _is_unmarked(text)
     tokens, tail = lex(text)
     gaps = [*(token.before for token in tokens), tail]
-    return any(_matched(comment) for gap in gaps for comment in comments(gap, line=1))
+    return any(_matched(comment) for gap in gaps for comment in comments(gap, line=1)) or _is_unmarked(text)
 
 
 def find_region(corefile: Corefile) -> Region | None:
     """Our region, or None. Raises CorefileError if the markers enclose anything other than a stanza of ours."""
     found = [(index, comment, match[1]) for index, comment in corefile.comments() if (match := _matched(comment))]
     if not found:
-        return None
+        return _find_unmarked_region(corefile)
     begin, comment, _ = found[0]
     _check_kinds([kind for _, _, kind in found], [mark.line for _, mark, _ in found])
     end, last, _ = found[1]
@@ -71,6 +65,27 @@ def find_region(corefile: Corefile) -> Region | None:
         reason = f"the markers of lines {comment.line} and {last.line} enclose more or less than whole forward lines"
         raise CorefileError(comment.line, reason, "move all other lines out from between them")
     return region
+
+
+def _find_unmarked_region(corefile: Corefile) -> Region | None:
+    unmarked = find_unmarked(corefile)
+    if unmarked is None:
+        return None
+    first, after = unmarked.first.index, unmarked.after.index
+    start = corefile.gap(first).rfind("\n") + 1 or len(corefile.gap(first))
+    # What its owner has written above the next forward stays.
+    stop = corefile.gap(after).find("\n") + 1 or len(corefile.gap(after))
+    begin = format_begin(unmarked.addresses)
+    return Region(Place(first, start), Place(after, stop), unmarked.first.line, begin)
+
+
+def _is_unmarked(text: str) -> bool:
+    if POLICY not in text:
+        return False
+    try:
+        return find_unmarked(parse_corefile(text)) is not None
+    except CorefileError:
+        return False
 
 
 def without_region(corefile: Corefile) -> Corefile:

@@ -13,10 +13,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dnsproxy.corefile.forward_directive import MAXIMUM_UPSTREAMS, Forward, Option
-from dnsproxy.corefile.markers import END, format_begin
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint
+
+BEGIN = "# BEGIN switchback: managed by dnsproxy, changes in here are lost; `dnsproxy uninstall` takes it out"
+END = "# END switchback"
+_SEVERAL = "# BEGIN switchback ({} addresses):"
+"""With more than one: otherwise an upstream that was removed from the original forward would pass for an address."""
+
+POLICY = "policy sequential"
+"""CoreDNS asks dnsproxy first, whatever the original's policy is."""
 
 SEVERAL_FORWARDS = (1, 9, 4)
 """The first CoreDNS that takes several `forward` in one server block (notes/coredns-1.9.4.md)."""
@@ -87,7 +94,7 @@ def make_forward(
     _check_upstreams(original, addresses)
     notes = list(_notes_on_addresses(addresses))
     options = [
-        "policy sequential",
+        POLICY,
         *_failover(original, coredns_version, notes),
         *_max_fails(original),
         *_prefer_udp(original, notes),
@@ -102,6 +109,11 @@ def format_stanza(forwards: Sequence[StanzaForward], layout: Layout, *, addresse
     """The text to insert before a directive: from the first marker to the indentation of that directive."""
     lines = [line for forward in forwards for line in forward.lines(layout)]
     return layout.newline.join([format_begin(addresses), *lines, layout.indent + END, layout.trailing])
+
+
+def format_begin(addresses: int) -> str:
+    """The marker that begins a stanza with so many addresses of dnsproxy."""
+    return BEGIN if addresses == 1 else BEGIN.replace("# BEGIN switchback:", _SEVERAL.format(addresses))
 
 
 def format_address(endpoint: Endpoint) -> str:

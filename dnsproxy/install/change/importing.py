@@ -14,11 +14,11 @@ from typing import Final
 
 from dnsproxy.cluster_dns.found import FoundCorefile, Hook, Server
 from dnsproxy.cluster_dns.method_choice import Choice, ConfigMapKey, Method
-from dnsproxy.corefile.markers import END, format_begin, is_marked
+from dnsproxy.corefile.markers import is_marked
 from dnsproxy.corefile.model import CorefileError, Scope
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import labels_of
-from dnsproxy.corefile.stanza import Layout, StanzaForward, make_forward
+from dnsproxy.corefile.stanza import END, Layout, StanzaForward, format_begin, make_forward
 from dnsproxy.corefile.zones import ROOT, normalize_zone
 from dnsproxy.install.change.config_map import (
     OBJECT,

@@ -23,12 +23,12 @@ from typing import Any, Final
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server
 from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.owner import OUR_MANAGER, Form
-from dnsproxy.corefile.markers import END, format_begin, without_region
+from dnsproxy.corefile.markers import without_region
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_site
 from dnsproxy.corefile.plan import Change, plan_install
-from dnsproxy.corefile.stanza import format_address
+from dnsproxy.corefile.stanza import END, format_address, format_begin
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.planning import check_loop, plan_apply

@@ -14,8 +14,9 @@ from typing import Any, Final
 import yaml
 
 from dnsproxy.corefile.forward_directive import written
-from dnsproxy.corefile.markers import BEGIN, END, Region, find_region
+from dnsproxy.corefile.markers import Region, find_region
 from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, ServerBlock, shown
+from dnsproxy.corefile.stanza import BEGIN, END
 from dnsproxy.corefile.zones import DNS_SCHEME
 from dnsproxy.install.change.server_block import format_directive
 

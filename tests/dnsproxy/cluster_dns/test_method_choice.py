@@ -8,8 +8,8 @@ import pytest
 
 from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.owner import Form
-from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.corefile.model import Scope
+from dnsproxy.corefile.stanza import BEGIN, END
 from tests.kit.manifest_cluster import NAMES, Manifest, discover, manifests, pick
 
 IMPORT, COREFILE, STUB_DOMAINS, PRINT = Method.IMPORT, Method.COREFILE, Method.STUB_DOMAINS, Method.PRINT

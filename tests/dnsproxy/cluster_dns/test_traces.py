@@ -8,8 +8,8 @@ import pytest
 
 from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.traces import ANNOTATION, Trace, find_traces
-from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.corefile.rewrite_lines import Rewrite, format_rewrites
+from dnsproxy.corefile.stanza import BEGIN, END
 from dnsproxy.dns.names import Reach
 from tests.dnsproxy.corefile.shapes import installed
 from tests.kit.manifest_cluster import NAMES, Manifest, discover, manifests, pick

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.corefile.markers import BEGIN, END, find_region, is_marked, without_region
+from dnsproxy.corefile.markers import find_region, is_marked, without_region
 from dnsproxy.corefile.model import CorefileError, format_corefile
 from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.stanza import BEGIN, END
 
 OURS = "forward . 192.0.2.1 192.0.2.53"
 THEIRS = "forward . 192.0.2.53"

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.plan import Change, plan_install, plan_uninstall
-from dnsproxy.corefile.stanza import Version
+from dnsproxy.corefile.stanza import BEGIN, END, Version
 from tests.dnsproxy.corefile.shapes import NEWEST, SHAPES, address, corefiles, garbage, installed, stock
 
 versions = st.sampled_from([None, (1, 9, 4), (1, 13, 0), NEWEST])

@@ -9,6 +9,7 @@ import copy
 import json
 import os
 import pty
+import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -149,6 +150,38 @@ async def test_an_uninstall_is_done_when_dnsproxy_no_longer_answers(tmp_path: Pa
         again = await run("uninstall", done.api, server, tmp_path)
     assert (done.status, done.verdict) == (0, "removed, and the cluster's DNS no longer asks dnsproxy")
     assert (again.status, again.output) == (0, "not installed: there is nothing to remove\n")
+
+
+def migrated(objects: list[Manifest]) -> list[Manifest]:
+    """The cluster after a migration of its Corefile, which drops every comment."""
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = re.sub(r"(?m)^ *#.*\n", "", data["Corefile"])
+    return objects
+
+
+async def test_a_stanza_whose_comments_a_migration_dropped_is_removed(tmp_path: Path) -> None:
+    there = migrated(play(cluster(), plan(cluster())))
+    assert "policy sequential" in corefile(FakeApi(there))
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", there, server, tmp_path)
+    assert (done.status, done.verdict) == (0, "removed, and the cluster's DNS no longer asks dnsproxy")
+    assert corefile(done.api) == corefile(FakeApi(migrated(cluster())))
+
+
+@pytest.mark.parametrize("address", ["10.96.0.53", "10.96.0.99"], ids=["the same", "a new one"])
+async def test_a_stanza_whose_comments_a_migration_dropped_gets_them_back_with_the_services_address(
+    tmp_path: Path, address: str
+) -> None:
+    there = migrated(play(cluster(), plan(cluster())))
+    pick(there, "Service", "dnsproxy")["spec"].update(clusterIP=address, clusterIPs=[address])
+    async with faulty_upstream(dnsproxy) as server:
+        status = await run("status", FakeApi(there), server, tmp_path)
+        done = await run("install", there, server, tmp_path)
+    assert (status.status, done.status) == (0, 0)
+    assert "corefile: Corefile in ConfigMap kube-system/coredns, for ., asks 10.96.0.53\n" in status.output
+    written = corefile(done.api)
+    assert (written.count("BEGIN switchback"), written.count("policy sequential")) == (1, 1)
+    assert f"forward . {address} /etc/resolv.conf" in written
 
 
 async def test_what_is_still_loaded_after_an_uninstall_is_status_1(tmp_path: Path) -> None:

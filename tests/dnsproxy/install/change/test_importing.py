@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.corefile.markers import BEGIN, END
+from dnsproxy.corefile.stanza import BEGIN, END
 from dnsproxy.install.change.importing import Surroundings, find_surroundings, format_own_file
 from dnsproxy.install.change.refusal import ChangeRefused
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.cluster_dns.traces import find_traces
-from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.corefile.rewrite_lines import MOST, Rewrite, format_rewrites
+from dnsproxy.corefile.stanza import BEGIN, END
 from dnsproxy.dns.names import Reach
 from dnsproxy.install.change.config_map import Edits, Wanted
 from dnsproxy.install.change.drift import find_drift

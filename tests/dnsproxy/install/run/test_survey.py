@@ -16,8 +16,8 @@ import pytest
 from trio.testing import MockClock
 
 from dnsproxy.cluster_dns.method_choice import Method
-from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.corefile.rewrite_lines import format_rewrites
+from dnsproxy.corefile.stanza import BEGIN, END
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.run import lasting

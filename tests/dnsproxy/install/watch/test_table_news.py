@@ -8,8 +8,8 @@ from typing import Final
 import pytest
 
 from dnsproxy.cluster_dns.traces import Trace, find_traces
-from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.corefile.rewrite_lines import Rewrite, format_rewrites
+from dnsproxy.corefile.stanza import BEGIN, END
 from dnsproxy.dns.names import Reach
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.watch.table_news import Aim, learn_names, names_in, only_follows
