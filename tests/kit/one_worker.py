@@ -8,8 +8,9 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import pytest
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 _SHARED: Final = {
@@ -29,7 +30,12 @@ def shared_server(file: Path) -> str | None:
 
 
 class OneWorkerEach(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
-    """As `--dist=loadfile`, but the files of one server are one unit of work."""
+    """As `--dist=loadfile` in the order of the tests, but the files of one server are one unit of work."""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        # Otherwise the files with the most tests come first, and not those that take long.
+        config.option.loadscopereorder = False
+        super().__init__(config, log)
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)

@@ -14,6 +14,10 @@ from tests.mutants.operators import Mutant, mutants_of
 from tests.mutants.record import GONE, KILLED, SURVIVED, TIMEOUT, Verdict
 
 
+class NoCourt(Exception):
+    """Tests cannot be run at all; the message says which."""
+
+
 class Judging:
     """Judges the mutants of one tree in one court; remembers how tests ended with the unchanged sources."""
 
@@ -68,5 +72,9 @@ class Judging:
     def _ran(self, tests: tuple[str, ...]) -> Run:
         """The run of these files or tests with the unchanged sources."""
         if tests not in self._unchanged:
-            self._unchanged[tests] = self._court.run(tests)
+            run = self._unchanged[tests] = self._court.run(tests)
+            is_named = any("::" in test for test in tests)
+            if run.ended == "failed" and not run.killer and not is_named:
+                # Nothing would notice a mutant, and all would seem to survive. A single test may have another name now.
+                raise NoCourt(f"pytest does not begin with the unchanged sources: {' '.join(tests)}")
         return self._unchanged[tests]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import pytest
 
 from tests.mutants.court import Court, namespace
 from tests.mutants.judges import Judges
-from tests.mutants.judging import Judging
+from tests.mutants.judging import Judging, NoCourt
 from tests.mutants.operators import MODULE, Mutant, mutants_of
 from tests.mutants.record import GONE, KILLED, SURVIVED, TIMEOUT, Verdict
 
@@ -67,6 +68,15 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return folder
+
+
+def test_where_no_test_can_begin_nothing_is_said_to_survive(tree: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "tree"
+    shutil.copytree(tree, copy)
+    (copy / "pyproject.toml").write_text('[tool.pytest]\naddopts = ["--no-such-flag"]\n', encoding="utf-8")
+    (mutant, *_) = mutants_of((copy / "proxy/sums.py").read_bytes())
+    with Court(copy) as court, pytest.raises(NoCourt, match="does not begin with the unchanged sources: tests/proxy"):
+        Judging(copy, court, Judges(copy)).judge("proxy/sums.py", mutant)
 
 
 @pytest.fixture(scope="module")
