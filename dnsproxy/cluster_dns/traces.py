@@ -1,8 +1,8 @@
-"""Traces: everything of ours that is installed in a cluster's DNS, by any method, found by its marks alone.
+"""Traces: everything of ours that is installed in a cluster's DNS, by any method, found by its marks.
 
-The law: a text between our markers is ours, and so is a stub domain that our annotation on its ConfigMap names. An
-uninstall removes exactly the traces found here. A damaged trace is reported with its fault. An upstream of others is
-never taken for an address of dnsproxy, also if the original forward has other upstreams by now.
+The law: a text between our markers is ours, the stanza also without them, and so is a stub domain that our annotation
+on its ConfigMap names. An uninstall removes exactly the traces found here. A damaged trace is reported with its fault.
+An upstream of others is never taken for an address of dnsproxy, also if the original forward has other upstreams now.
 """
 
 from __future__ import annotations

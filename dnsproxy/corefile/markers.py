@@ -43,11 +43,7 @@ def count_addresses(text: str) -> int:
 
 def is_marked(text: str) -> bool:
     """Whether a Corefile, or a part of one, has a marker of ours between its words, or our stanza without markers."""
-    if _NAME not in text:
-        return _is_unmarked(text)
-    tokens, tail = lex(text)
-    gaps = [*(token.before for token in tokens), tail]
-    return any(_matched(comment) for gap in gaps for comment in comments(gap, line=1)) or _is_unmarked(text)
+    return _has_marker(text) or _is_unmarked(text)
 
 
 def find_region(corefile: Corefile) -> Region | None:
@@ -65,6 +61,20 @@ def find_region(corefile: Corefile) -> Region | None:
         reason = f"the markers of lines {comment.line} and {last.line} enclose more or less than whole forward lines"
         raise CorefileError(comment.line, reason, "move all other lines out from between them")
     return region
+
+
+def without_region(corefile: Corefile) -> Corefile:
+    """The Corefile without our stanza; unchanged if it has none."""
+    region = find_region(corefile)
+    return corefile if region is None else cut(corefile, region.start, region.stop)
+
+
+def _has_marker(text: str) -> bool:
+    if _NAME not in text:
+        return False
+    tokens, tail = lex(text)
+    gaps = [*(token.before for token in tokens), tail]
+    return any(_matched(comment) for gap in gaps for comment in comments(gap, line=1))
 
 
 def _find_unmarked_region(corefile: Corefile) -> Region | None:
@@ -86,12 +96,6 @@ def _is_unmarked(text: str) -> bool:
         return find_unmarked(parse_corefile(text)) is not None
     except CorefileError:
         return False
-
-
-def without_region(corefile: Corefile) -> Corefile:
-    """The Corefile without our stanza; unchanged if it has none."""
-    region = find_region(corefile)
-    return corefile if region is None else cut(corefile, region.start, region.stop)
 
 
 def _matched(comment: Comment) -> re.Match[str] | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby
 
 from dnsproxy.corefile.forward_directive import Forward, parse_forward
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, ServerBlock
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, ServerBlock
 from dnsproxy.corefile.stanza import FAILOVER_ENDS, POLICY, make_forward
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint, parse_endpoint
@@ -20,7 +20,7 @@ from sidecar.values.endpoints import Endpoint, parse_endpoint
 _VERSIONS = (FAILOVER_ENDS, None)
 """CoreDNS with and without `failover`: each version gets the options of one of them."""
 _MOST = 64
-"""Forwards that follow one another; more are nobody's stanza, and would be compared in every combination."""
+"""A longer run of forwards is not looked at: every combination of them would be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,9 @@ def find_unmarked(corefile: Corefile) -> Unmarked | None:
 
 def _in_block(block: ServerBlock) -> Iterator[Unmarked]:
     for run in _runs(block):
-        forwards = [forward for one in run if (forward := _read(one)) is not None]
-        if len(forwards) < len(run):
+        try:
+            forwards = [parse_forward(one) for one in run]
+        except CorefileError:
             continue
         for start in range(len(run)):
             for stop in range(len(run) - 1, start, -1):
@@ -55,23 +56,11 @@ def _in_block(block: ServerBlock) -> Iterator[Unmarked]:
 
 def _runs(block: ServerBlock) -> Iterator[list[Directive]]:
     """The forwards of a block that follow one another, with nothing in between."""
-    imports = [one.index for one in block.imports]
-    run: list[Directive] = []
-    for before, one in pairwise((None, *block.directives, None)):
-        parted = before is None or one is None or any(before.index < index < one.index for index in imports)
-        if one is None or one.name != "forward" or (run and parted):
-            if 1 < len(run) <= _MOST:
-                yield run
-            run = []
-        if one is not None and one.name == "forward":
-            run.append(one)
-
-
-def _read(directive: Directive) -> Forward | None:
-    try:
-        return parse_forward(directive)
-    except CorefileError:
-        return None
+    entries: list[Directive | Import] = sorted((*block.directives, *block.imports), key=lambda one: one.index)
+    for is_forward, group in groupby(entries, key=lambda one: isinstance(one, Directive) and one.name == "forward"):
+        run = [one for one in group if isinstance(one, Directive)]
+        if is_forward and 1 < len(run) <= _MOST:
+            yield run
 
 
 def _addresses(ours: Sequence[Forward], others: Sequence[Forward]) -> int:
@@ -87,12 +76,10 @@ def _addresses(ours: Sequence[Forward], others: Sequence[Forward]) -> int:
 
 
 def _head(forward: Forward, original: Forward) -> tuple[Endpoint, ...] | None:
-    """The addresses before the original's upstreams; None if there are none, or the others differ."""
+    """The addresses before as many upstreams as the original has; None if there are none."""
     count = len(forward.upstreams) - len(original.upstreams)
-    if count < 1 or forward.upstreams_raw[count:] != original.upstreams_raw:
-        return None
     try:
-        return tuple(parse_endpoint(one, default_port=DNS_PORT) for one in forward.upstreams[:count])
+        return tuple(parse_endpoint(one, default_port=DNS_PORT) for one in forward.upstreams[: max(0, count)]) or None
     except ValueError:
         return None
 
@@ -100,7 +87,7 @@ def _head(forward: Forward, original: Forward) -> tuple[Endpoint, ...] | None:
 def _is_written(forward: Forward, original: Forward, head: tuple[Endpoint, ...]) -> bool:
     written = tuple(option.raw for option in forward.options)
     if POLICY not in written:
-        return False
+        return False  # nearly every forward of others
     for version in _VERSIONS:
         try:
             made = make_forward(forward.zone_text, original, addresses=head, coredns_version=version)

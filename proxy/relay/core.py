@@ -129,18 +129,19 @@ class Core:
 
     def note_header(self, host: str) -> None:
         """A client has begun with a PROXY header of its own, on a route without headers."""
-        self.counters.headers_refused += 1
-        if self._header_log.is_due(now=monotonic()):
-            log.warning("client refused, it sent a PROXY header of its own", client=host)
+        self._refuse_header(host, self._header_log, "client refused, it sent a PROXY header of its own")
 
     def note_loop(self, host: str) -> None:
         """A client has begun with the PROXY header of another connection.
 
         Any client can write one: it counts for no backend, or a client could have one reported as unreachable.
         """
+        self._refuse_header(host, self._loop_log, FORGED_OR_LOOP)
+
+    def _refuse_header(self, host: str, pace: LogPace, event: str) -> None:
         self.counters.headers_refused += 1
-        if self._loop_log.is_due(now=monotonic()):
-            log.warning(FORGED_OR_LOOP, client=host)
+        if pace.is_due(now=monotonic()):
+            log.warning(event, client=host)
 
     def begin(self, item: Startable, *, source: tuple[str, int], route: Endpoint) -> None:
         """Start an admitted client."""

@@ -225,8 +225,8 @@ class Dialling(FirstPayload):
             backend.room_watched = True
         client = Side(self, self.client)
         client.moved = len(self.payload)
-        connection = Connection(core, client, backend, nagle=self.is_short)
-        connection.idle_limit = core.idle_limits[bool(self.header)]
+        idle_limit = core.idle_limits[bool(self.header)]
+        connection = Connection(core, client, backend, nagle=self.is_short, idle_limit=idle_limit)
         core.replace(self, connection)
         if self.client_ended:
             client.end = End.FIN

@@ -59,7 +59,7 @@ class Ends(BytePath):
         "whole",
     )
 
-    def __init__(self, core: Core, client: Side, backend: Side, *, nagle: bool) -> None:
+    def __init__(self, core: Core, client: Side, backend: Side, *, nagle: bool, idle_limit: float) -> None:
         # Not super(), which takes as long as all that it calls: this runs once per connection.
         BytePath.__init__(self, core, client, backend, nagle=nagle)
         client.owner = backend.owner = self
@@ -68,7 +68,7 @@ class Ends(BytePath):
         self.closed = False
         self.ended: Ended | None = None
         """The first cause of the end; None if both sides finish."""
-        self.idle_limit = core.idle_limits[True]
+        self.idle_limit = idle_limit
         """Seconds without data; infinite: no limit."""
         self.kept_alive = False
         self.whole = True

@@ -14,9 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
-from tests.deploy.manifests import DEPLOY, Manifest, name_of, pod_template
+from tests.deploy.manifests import DEPLOY, Manifest, name_of, parse_manifests, pod_template
 from tests.kit.programs import program
 
 CHART: Final = DEPLOY / "chart"
@@ -37,7 +35,7 @@ def template(values: Mapping[str, Any], *arguments: str, chart: Path = CHART) ->
     done = run_helm("template", "switchback", str(chart), "--namespace=default", *arguments, values=values)
     if done.returncode:
         raise Refused(done.stderr)
-    return [one for one in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if one]
+    return parse_manifests(done.stdout)
 
 
 def run_helm(

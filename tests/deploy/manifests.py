@@ -84,7 +84,12 @@ def render(folder: Path) -> list[Manifest]:
     done = subprocess.run([program("kubectl"), "kustomize", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "deprecated" not in done.stderr.lower(), done.stderr
-    return [one for one in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if one]
+    return parse_manifests(done.stdout)
+
+
+def parse_manifests(text: str) -> list[Manifest]:
+    """The objects of a text, by libyaml: Python's own reader takes as long as the program that rendered them."""
+    return [one for one in yaml.load_all(text, Loader=yaml.CSafeLoader) if one]
 
 
 @functools.cache

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from tests.deploy.control_plane import (
     PEERS,
@@ -23,7 +22,7 @@ from tests.deploy.control_plane import (
 )
 from tests.deploy.helm import CHART, run_helm
 from tests.deploy.kubectl import LABEL, kubectl
-from tests.deploy.manifests import added, name_of
+from tests.deploy.manifests import added, name_of, parse_manifests
 from tests.kit.apiserver import ApiServer
 from tests.kit.polling import poll_until
 from tests.kit.programs import program
@@ -64,7 +63,7 @@ class Helm:
 
     def objects(self) -> set[str]:
         """What the release has, by kind, namespace and name."""
-        return {name_of(one) for one in yaml.safe_load_all(self.run("get manifest")) if one}
+        return {name_of(one) for one in parse_manifests(self.run("get manifest"))}
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +187,7 @@ def test_hooks_that_kubectl_applies_change_nothing(control_plane: ApiServer, tmp
         operate_has_run(server, tmp_path, "operate")
         before = server.request("GET", COREFILE)["data"]
         text = helm.run("template", "--dry-run=server", values={"components": {"wholeip": True}})
-        rendered = [one for one in yaml.safe_load_all(text) if one]
+        rendered = parse_manifests(text)
         assert "helm.sh/hook" in text
         pods = PodsOfJobs(server, tmp_path)
         with pods.played():

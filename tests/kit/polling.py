@@ -14,7 +14,7 @@ import trio
 _PAUSE: Final = 0.02
 """Seconds between two looks, at least."""
 _SHARE: Final = 2
-"""A pause is so many times as long as the look before it: one that starts a program delays what it waits for."""
+"""A pause lasts this many times as long as the look before it, because a look may start a program."""
 
 
 def poll_until(condition: Callable[[], object], what: str, *, seconds: float) -> None:

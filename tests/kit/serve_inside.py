@@ -21,6 +21,7 @@ from dnsproxy.sources.static_names import parse_host_flag
 from sidecar.values.endpoints import Endpoint
 from tests.kit import messages
 from tests.kit.dns_server import read_message
+from tests.kit.polling import pause
 from tests.kit.upstream_replies import framed
 
 LOOPBACK = Endpoint("127.0.0.1", 0)
@@ -68,6 +69,19 @@ async def ask_stream(server: Endpoint, name: str) -> bytes:
 def addresses_in(reply: bytes) -> list[str]:
     """The addresses of a reply, as parsed by dnslib."""
     return [str(record.rdata) for record in dnslib.DNSRecord.parse(reply).rr]
+
+
+async def until_answered(server: Endpoint, name: str, *addresses: str) -> None:
+    """Ask until these are the addresses; without any, until the name is forwarded. The test's deadline bounds it."""
+    while addresses_in(await ask(server, name)) != list(addresses):
+        await pause()
+
+
+async def never_missing(server: Endpoint, name: str, address: str) -> None:
+    """Ask until cancelled; each answer is this address."""
+    while True:
+        assert addresses_in(await ask(server, name)) == [address]
+        await trio.sleep(0.002)
 
 
 async def get(admin: Endpoint | None, path: str) -> tuple[int, str]:

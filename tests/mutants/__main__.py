@@ -20,13 +20,12 @@ from tests.bench.kit.command import interruptible
 from tests.kit.progress import Progress
 from tests.mutants.court import Court, namespace
 from tests.mutants.judges import PACKAGES, Judges, source_files
-from tests.mutants.judging import Judging, NoCourt
+from tests.mutants.judging import Judging
 from tests.mutants.operators import mutants_of
 from tests.mutants.record import GONE, SURVIVED, Verdict, draw_sample, fallen, format_table, from_json, to_json
 
 ROOT: Final = Path(__file__).parents[2]
 FELL: Final = 1
-UNKNOWN: Final = 3
 
 EPILOG = """\b
 Examples:
@@ -83,14 +82,10 @@ def main(
     json_file.parent.mkdir(parents=True, exist_ok=True)
     verdicts = kept
     with interruptible():
-        try:
-            for verdict in judge_all(tasks, workers):
-                verdicts = sorted([*verdicts, verdict], key=lambda one: (one.file, one.line, one.operator, one.index))
-                # After each, so that an interrupted run leaves a record.
-                json_file.write_text(to_json(verdicts), encoding="utf-8")
-        except NoCourt as error:
-            click.echo(f"Error: {error}", err=True)
-            raise SystemExit(UNKNOWN) from None
+        for verdict in judge_all(tasks, workers):
+            verdicts = sorted([*verdicts, verdict], key=lambda one: (one.file, one.line, one.operator, one.index))
+            # After each, so that an interrupted run leaves a record.
+            json_file.write_text(to_json(verdicts), encoding="utf-8")
     click.echo(format_table(verdicts, before), nl=False)
     _print_mutants("gone", [one for one in verdicts if one.outcome == GONE])
     if lost := fallen(verdicts, before):

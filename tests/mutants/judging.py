@@ -8,14 +8,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import click
+
 from tests.mutants.court import Court, Run
 from tests.mutants.judges import Judges
 from tests.mutants.operators import Mutant, mutants_of
 from tests.mutants.record import GONE, KILLED, SURVIVED, TIMEOUT, Verdict
 
 
-class NoCourt(Exception):
+class NoCourt(click.ClickException):
     """Tests cannot be run at all; the message says which."""
+
+    exit_code = 3
 
 
 class Judging:

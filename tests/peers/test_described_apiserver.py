@@ -15,7 +15,7 @@ import trio
 from tests.kit import custom_resources as api
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
 from tests.kit.polling import pause
-from tests.kit.serve_inside import addresses_in, ask, get
+from tests.kit.serve_inside import addresses_in, ask, get, never_missing, until_answered
 from tests.kit.serve_process import Serving, serving
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "traefik-crds", "contour-crds", "openshift-crds", "istio-crds")
@@ -67,12 +67,6 @@ def serving_sources(folder: Path, server: ApiServer, *sources: str, flags: tuple
         yield one
 
 
-async def until_answered(server: Serving, name: str, *addresses: str) -> None:
-    """Each question waits for its reply; without addresses, until it is forwarded."""
-    while addresses_in(await ask(server.endpoint, name)) != list(addresses):
-        await pause()
-
-
 async def until_ready(server: Serving, reason: str = "ready, ") -> None:
     while True:
         status, text = await get(server.admin_endpoint, "/readyz")
@@ -117,26 +111,20 @@ async def test_a_kind_is_answered_while_its_definition_is_there(
     with serving_sources(tmp_path, server, source, "ingress") as ours:
         await until_ready(ours, "ready, 1 names")
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(never_missing, ours, "neighbour.example.net")
+            nursery.start_soon(never_missing, ours.endpoint, "neighbour.example.net", RELAY)
             await in_thread(api.install, server, found)
             path = await in_thread(lambda: api.create(server, version, plural, "first", body, kind=kind))
-            await until_answered(ours, "r.example.org", RELAY)
+            await until_answered(ours.endpoint, "r.example.org", RELAY)
             assert await origin_of(ours, "r.example.org") == f"{kind} first"
             await in_thread(server.request, "DELETE", path)
-            await until_answered(ours, "r.example.org")
+            await until_answered(ours.endpoint, "r.example.org")
             await in_thread(lambda: api.create(server, version, plural, "second", body, kind=kind))
-            await until_answered(ours, "r.example.org", RELAY)
+            await until_answered(ours.endpoint, "r.example.org", RELAY)
             await in_thread(api.remove, server, found)
-            await until_answered(ours, "r.example.org")
+            await until_answered(ours.endpoint, "r.example.org")
             await until_ready(ours, "ready, 1 names")
             nursery.cancel_scope.cancel()
     await in_thread(server.delete_ingress, ingress["metadata"]["name"])
-
-
-async def never_missing(server: Serving, name: str) -> None:
-    while True:
-        assert addresses_in(await ask(server.endpoint, name)) == [RELAY]
-        await trio.sleep(0.002)
 
 
 async def test_an_object_that_its_controller_does_not_serve_is_forwarded_until_it_does(
@@ -151,10 +139,10 @@ async def test_an_object_that_its_controller_does_not_serve_is_forwarded_until_i
         (refused,) = (await explain(ours, "shop.example.org"))["rejected"]
         assert "no Contour has judged it yet" in refused
         await in_thread(api.set_status, server, path, VALID)
-        await until_answered(ours, "shop.example.org", RELAY)
+        await until_answered(ours.endpoint, "shop.example.org", RELAY)
         orphaned = {"currentStatus": "invalid", "description": "fqdn is used in multiple HTTPProxies"}
         await in_thread(api.set_status, server, path, orphaned)
-        await until_answered(ours, "shop.example.org")
+        await until_answered(ours.endpoint, "shop.example.org")
     await in_thread(api.remove, server, found)
 
 
@@ -166,7 +154,7 @@ async def test_the_older_object_has_the_name_whatever_its_kind(server: ApiServer
     await in_thread(lambda: api.create(server, "traefik.io/v1alpha1", "ingressroutes", "zz", body, kind="IngressRoute"))
     with serving_sources(tmp_path, server, "traefik", "ingress") as ours:
         await until_ready(ours)
-        await until_answered(ours, "own.example.org", RELAY)
+        await until_answered(ours.endpoint, "own.example.org", RELAY)
         assert await origin_of(ours, "both.example.org") == "Ingress first"
         await in_thread(server.delete_ingress, created["metadata"]["name"])
         while await origin_of(ours, "both.example.org") != "IngressRoute zz":
@@ -195,20 +183,20 @@ async def test_a_virtual_service_is_answered_through_its_gateway(server: ApiServ
                 )
             )
         path = await in_thread(lambda: api.create(server, version, "gateways", "main", gateway, kind="Gateway"))
-        await until_answered(ours, "shop.example.org", RELAY)
+        await until_answered(ours.endpoint, "shop.example.org", RELAY)
         assert await origin_of(ours, "shop.example.org") == "VirtualService shop"
         for name in ("shop.example.net", "mesh.example.org"):
             while not (await explain(ours, name))["rejected"]:
                 await pause()
             assert (await explain(ours, name))["answer"] is None
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(never_missing, ours, "shop.example.org")
+            nursery.start_soon(never_missing, ours.endpoint, "shop.example.org", RELAY)
             await in_thread(serve_only, server, "virtualservices.networking.istio.io", "v1beta1")
             while "/apis/networking.istio.io/v1beta1/virtualservices" not in ours.log.read_text():  # noqa: ASYNC110
                 await trio.sleep(0.05)
             nursery.cancel_scope.cancel()
         await in_thread(server.request, "DELETE", path)
-        await until_answered(ours, "shop.example.org")
+        await until_answered(ours.endpoint, "shop.example.org")
     await in_thread(api.remove, server, found)
 
 
@@ -242,14 +230,14 @@ async def test_a_custom_kind_is_read_by_its_path_in_the_version_that_is_served(
         await in_thread(create, name, spec)
     with serving_sources(tmp_path, server, SITES) as ours:
         await until_ready(ours, "ready, 2 names")
-        await until_answered(ours, "deep.in.b.example.net", RELAY)
+        await until_answered(ours.endpoint, "deep.in.b.example.net", RELAY)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(never_missing, ours, "a.example.net")
+            nursery.start_soon(never_missing, ours.endpoint, "a.example.net", RELAY)
             patch = [{"op": "replace", "path": "/spec/versions/1/served", "value": False}]
             path = f"{api.CRDS}/sites.example.org"
             await in_thread(lambda: server.request("PATCH", path, patch, content_type="application/json-patch+json"))
             await in_thread(create, "late", {"hosts": ["late.example.net"]})
-            await until_answered(ours, "late.example.net", RELAY)
+            await until_answered(ours.endpoint, "late.example.net", RELAY)
             nursery.cancel_scope.cancel()
     await in_thread(api.remove, server, [definition])
 
@@ -269,12 +257,12 @@ async def test_a_filter_by_class_and_a_snapshot_know_the_source(server: ApiServe
     flags = ("--class-of", "traefik=internal", "--snapshot", str(snapshot))
     with serving_sources(tmp_path, server, "traefik", flags=flags) as ours:
         await until_ready(ours, "ready, 1 names")
-        await until_answered(ours, "internal.example.org", RELAY)
+        await until_answered(ours.endpoint, "internal.example.org", RELAY)
         while not snapshot.exists():  # noqa: ASYNC110  # another process
             await trio.sleep(0.05)
     server.kill()
     with serving_sources(tmp_path, server, "traefik", flags=flags) as ours:
-        await until_answered(ours, "internal.example.org", RELAY)
+        await until_answered(ours.endpoint, "internal.example.org", RELAY)
     other = ("--class-of", "traefik=public", "--snapshot", str(snapshot))
     with serving_sources(tmp_path, server, "traefik", flags=other) as ours:
         assert addresses_in(await ask(ours.endpoint, "internal.example.org")) == []

@@ -26,12 +26,13 @@ from dnsproxy.sources.names import DNS_ENDPOINT
 from dnsproxy.sources.settings import ClusterSettings, IngressOptions, SourceOptions
 from dnsproxy.sources.source_follower import SourceFollower
 from sidecar.values.endpoints import Endpoint
+from tests.kit import serve_inside
 from tests.kit.apiserver import ApiServer, in_thread, send
 from tests.kit.external_dns import published_names
 from tests.kit.nsd import running_nsd
 from tests.kit.polling import pause
 from tests.kit.publishers import server
-from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
+from tests.kit.serve_inside import get, serving, settings
 
 __all__ = ["server"]
 
@@ -162,8 +163,7 @@ async def served(server: ApiServer, public_dns: int, folder: Path) -> AsyncItera
 
 async def until_answered(bound: Bound, name: str, *addresses: str) -> None:
     with trio.fail_after(60):
-        while addresses_in(await ask(bound.dns[0], name)) != list(addresses):
-            await pause()
+        await serve_inside.until_answered(bound.dns[0], name, *addresses)
 
 
 async def test_aliases_follow_the_table_and_the_upstreams(server: ApiServer, public_dns: int, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.kit.accounts import cluster_role, create_account, role, write_kubecon
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
 from tests.kit.polling import pause
 from tests.kit.ready_services import delete_endpoint, put_endpoint
-from tests.kit.serve_inside import addresses_in, ask, get
+from tests.kit.serve_inside import addresses_in, ask, get, never_missing, until_answered
 from tests.kit.serve_process import Serving, serving
 from tests.peers.steady import TABLE_SUFFIX, Outcome, asking
 
@@ -62,12 +62,6 @@ def serving_cluster(folder: Path, kubeconfig: Path, *flags: str) -> Iterator[Ser
         yield one
 
 
-async def until_answered(server: Serving, name: str, *addresses: str) -> None:
-    """Each question waits for its reply; without addresses, until it is forwarded."""
-    while addresses_in(await ask(server.endpoint, name)) != list(addresses):
-        await pause()
-
-
 async def until_ready(server: Serving, reason: str = "ready, ") -> str:
     while True:
         status, text = await get(server.admin_endpoint, "/readyz")
@@ -91,27 +85,21 @@ async def test_definitions_come_change_version_and_go_while_ingress_names_are_an
             await in_thread(api.install_crds, server)
             await in_thread(api.create, server, "gateways", api.gateway(api.listener("http", "*.web.example.org")))
             await in_thread(api.create, server, "httproutes", api.route("HTTPRoute", "shop.web.example.org"))
-            await until_answered(ours, "shop.web.example.org", RELAY)
+            await until_answered(ours.endpoint, "shop.web.example.org", RELAY)
             await until_ready(ours, "ready, 2 names")
 
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(never_missing, ours, "shop.web.example.org")
+                nursery.start_soon(never_missing, ours.endpoint, "shop.web.example.org", RELAY)
                 await in_thread(api.serve_only, server, "httproutes", "v1beta1")
                 await until_logged(ours, f"/apis/{api.GROUP}/v1beta1/httproutes")
                 await tally.wait_for(10, is_relayed)
                 nursery.cancel_scope.cancel()
 
             await in_thread(api.remove_crds, server)
-            await until_answered(ours, "shop.web.example.org")
+            await until_answered(ours.endpoint, "shop.web.example.org")
             await tally.wait_for(10, is_relayed)
         assert set(tally.said(in_table=True)) == {RELAY}
         assert (await get(ours.admin_endpoint, "/readyz"))[0] == 200
-
-
-async def never_missing(server: Serving, name: str) -> None:
-    while True:
-        assert addresses_in(await ask(server.endpoint, name)) == [RELAY]
-        await trio.sleep(0.002)
 
 
 async def until_logged(server: Serving, text: str) -> None:
@@ -179,7 +167,7 @@ async def test_every_kind_is_answered_with_just_the_rights_we_ask_for(server: Ap
         await in_thread(api.create, server, "httproutes", through)
         names = ["web.h.example.org", "calls.g.example.org", "mail.t.example.org", "own.l.example.org"]
         for name in names:
-            await until_answered(ours, name, RELAY)
+            await until_answered(ours.endpoint, name, RELAY)
         while not (told := await explain(ours, "set.l.example.org"))["rejected"]:
             await pause()
         assert told["answer"] is None
@@ -188,7 +176,7 @@ async def test_every_kind_is_answered_with_just_the_rights_we_ask_for(server: Ap
         for resource, manifest in objects.items():
             await in_thread(api.delete, server, resource, manifest["metadata"]["name"])
         for name in names:
-            await until_answered(ours, name)
+            await until_answered(ours.endpoint, name)
 
 
 def make_gateway(server: ApiServer) -> None:
@@ -220,27 +208,27 @@ async def test_without_rights_to_what_few_need_the_rest_is_answered(server: ApiS
     await in_thread(api.create, server, "httproutes", api.route("HTTPRoute", "modest.h.example.org"))
     with serving_cluster(tmp_path, kubeconfig) as ours:
         await until_ready(ours, "ready, 2 names")
-        await until_answered(ours, "modest.h.example.org", RELAY)
+        await until_answered(ours.endpoint, "modest.h.example.org", RELAY)
 
 
 async def test_names_follow_the_service_of_their_target(server: ApiServer, tmp_path: Path) -> None:
     """A ClusterIP changes by deletion and creation; the Service that an object chooses may not exist yet."""
     await in_thread(make_routes, server)
     with serving_cluster(tmp_path, server.kubeconfig) as ours:
-        await until_answered(ours, "web.h.example.org", RELAY)
+        await until_answered(ours.endpoint, "web.h.example.org", RELAY)
         await until_ready(ours)
         while not (told := await explain(ours, "own.h.example.org"))["notes"]:
             await pause()
         assert told["notes"] == ["target service:default/chosen: there is no such Service"]
         await in_thread(create_service, server, "default/chosen", "10.96.0.70")
-        await until_answered(ours, "own.h.example.org", "10.96.0.70")
+        await until_answered(ours.endpoint, "own.h.example.org", "10.96.0.70")
 
         await in_thread(delete_service, server, "edge/relay")
-        await until_answered(ours, "web.h.example.org")
+        await until_answered(ours.endpoint, "web.h.example.org")
         await in_thread(create_service, server, "edge/relay", "10.96.0.60")
-        await until_answered(ours, "web.h.example.org", "10.96.0.60")
-        await until_answered(ours, f"any.{TABLE_SUFFIX}", "10.96.0.60")
-        await until_answered(ours, "own.h.example.org", "10.96.0.70")
+        await until_answered(ours.endpoint, "web.h.example.org", "10.96.0.60")
+        await until_answered(ours.endpoint, f"any.{TABLE_SUFFIX}", "10.96.0.60")
+        await until_answered(ours.endpoint, "own.h.example.org", "10.96.0.70")
     for key in ("edge/relay", "default/chosen"):
         await in_thread(delete_service, server, key)
     await in_thread(create_service, server, "edge/relay", RELAY)
@@ -294,7 +282,7 @@ async def test_a_killed_api_server_changes_no_answer_and_a_restart_meanwhile_sta
 
         await in_thread(server.start)
         await in_thread(api.delete, server, "httproutes", "web")
-        await until_answered(ours, "web.h.example.org")
+        await until_answered(ours.endpoint, "web.h.example.org")
         await until_ready(ours, "ready, 2 names")
         assert (await explain(ours, "own.h.example.org"))["notes"] == []
     await in_thread(delete_service, server, "default/chosen")

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 import trio
 
+from tests.kit import serve_inside
 from tests.kit.accounts import cluster_role, create_account, role, write_kubeconfig
 from tests.kit.apiserver import ApiServer, in_thread
 from tests.kit.polling import pause
@@ -62,8 +63,7 @@ async def until_ready(ours: Serving) -> None:
 async def until_answered(ours: Serving, name: str, *addresses: str) -> None:
     """Each question waits for its reply; without addresses, until it is forwarded."""
     with trio.fail_after(30):
-        while addresses_in(await ask(ours.endpoint, name)) != list(addresses):
-            await pause()
+        await serve_inside.until_answered(ours.endpoint, name, *addresses)
 
 
 async def test_names_are_forwarded_within_a_second_of_the_last_endpoint_and_back_with_the_first(

@@ -57,7 +57,7 @@ def test_the_guides_lines_let_it_answer_our_host_and_verify_the_others(run: Run,
 
 
 @pytest.mark.parametrize(("run", "lines"), KINDS)
-def test_without_them_our_host_fails_and_nobody_elses(run: Run, lines: str, site: Site) -> None:
+def test_without_them_only_our_host_fails(run: Run, lines: str, site: Site) -> None:
     assert lines
     with run("", site) as resolver:
         assert resolver.rcode("app.example.org") == "SERVFAIL"

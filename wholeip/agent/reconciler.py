@@ -175,7 +175,7 @@ class Reconciler:
         repaired = replace and known is not None and bool(changes(current, await in_slices(known.steps())))
         self._state.take_touched()
         update = whole_update(current, self._state, known.plan.in_use() if known else self._in_use, self._name)
-        await self._apply_update(update, told=update if known is None else update.since(known))
+        await self._apply_update(update, told=None if known is None else update.since(known))
         if known is None:
             # Most objects of now live long; the garbage collector would delay changes by scanning them.
             gc.collect()

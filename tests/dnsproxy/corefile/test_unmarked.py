@@ -71,7 +71,7 @@ def test_an_install_adopts_it_whatever_its_address_was(addresses: tuple[str, ...
     assert plan_uninstall(again).new == migrated(text)
 
 
-def test_its_addresses_are_nobodys_upstreams() -> None:
+def test_its_addresses_are_no_upstreams() -> None:
     text = stock("kubeadm")
     written = migrated(installed(text).new)
     assert find_upstream_routes(written) == find_upstream_routes(migrated(text))

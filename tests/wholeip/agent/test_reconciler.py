@@ -421,11 +421,9 @@ async def test_who_waits_for_transactions_hears_of_each(autojump_clock: MockCloc
     assert [one.desired for one in heard[:-1]] == [one.before for one in heard[1:]]
 
 
-async def test_who_waits_for_transactions_hears_of_one_that_was_applied_although_it_failed(
-    autojump_clock: MockClock,
-) -> None:
-    """Else flows of an address that is gone would continue to its pod: nothing shows later that it was ours."""
-    api, node = make_api(), Node()
+@asynccontextmanager
+async def hearing(api: LiveApi, node: Node) -> AsyncIterator[list[Update]]:
+    """What is told once the kernel has LB for POD; it goes on to the end of the agent."""
     heard: list[Update] = []
     put_service(api)
     put_slice(api)
@@ -433,14 +431,23 @@ async def test_who_waits_for_transactions_hears_of_one_that_was_applied_although
         async with node.running(api, on_applied=heard.append):
             await node.until_whole(**{"192_0_2_1": POD})
             await node.until_ready()
-            before = len(heard)
-            node.kernel.late_failures = [NoAnswer("nft did not exit within 30 s"), Busy("busy")]
-            api.remove("", "services", "default/vm")
-            await node.until(lambda: node.status.attempts["failed"] == 1)
-            put_service(api, "vm", "192.0.2.2")
-            await node.until_whole(**{"192_0_2_2": POD})
-            await node.until_ready()
-    (update,) = heard[before:]
+            heard.clear()
+            yield heard
+
+
+async def test_who_waits_for_transactions_hears_of_one_that_was_applied_although_it_failed(
+    autojump_clock: MockClock,
+) -> None:
+    """Else flows of an address that is gone would continue to its pod: nothing shows later that it was ours."""
+    api, node = make_api(), Node()
+    async with hearing(api, node) as heard:
+        node.kernel.late_failures = [NoAnswer("nft did not exit within 30 s"), Busy("busy")]
+        api.remove("", "services", "default/vm")
+        await node.until(lambda: node.status.attempts["failed"] == 1)
+        put_service(api, "vm", "192.0.2.2")
+        await node.until_whole(**{"192_0_2_2": POD})
+        await node.until_ready()
+    (update,) = heard
     known, after = update.rulesets
     assert known is not None
     assert known.elements["whole_v4"] == {LB: POD}
@@ -799,26 +806,19 @@ async def test_a_service_that_goes_with_a_foreign_change_is_told_with_all_that_t
 ) -> None:
     """Else its flows stay translated for as long as they talk: nothing shows later that they were ours."""
     api, node = make_api(), Node()
-    heard: list[Update] = []
-    put_service(api)
-    put_slice(api)
-    with capture_logs():
-        async with node.running(api, on_applied=heard.append):
-            await node.until_whole(**{"192_0_2_1": POD})
-            await node.until_ready()
-            assert node.kernel.ruleset is not None
-            left = foreign(node.kernel.ruleset)
-            if notices:
-                node.kernel.change(left)
-            else:
-                node.kernel.ruleset = left
-            before = len(heard)
-            api.remove("", "services", "default/vm")
-            await node.until(lambda: not node.status.plan.mappings and node.status.in_step)
-            await trio.sleep(20)
+    async with hearing(api, node) as heard:
+        assert node.kernel.ruleset is not None
+        left = foreign(node.kernel.ruleset)
+        if notices:
+            node.kernel.change(left)
+        else:
+            node.kernel.ruleset = left
+        api.remove("", "services", "default/vm")
+        await node.until(lambda: not node.status.plan.mappings and node.status.in_step)
+        await trio.sleep(20)
     assert node.whole == {}
     # What goes while flows are read is judged at once, as here: all that the kernel had, the other program's too.
-    update = functools.reduce(Update.then, heard[before:])
+    update = functools.reduce(Update.then, heard)
     first, after = update.rulesets
     earlier = [one for one in (first, *at_once(update.between_steps())) if one is not None]
     had = [one.elements["whole_v4"] for one in earlier]
