@@ -160,7 +160,12 @@ async def _ask_datagram(port: int, message: bytes) -> bytes:
     with trio.socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         await client.connect(("127.0.0.1", port))
         await client.send(message)
-        return await client.recv(65535)
+        while True:
+            reply = await client.recv(65535)
+            # A late reply to whoever had our port before us is dropped, as every resolver does. CoreDNS looks for a
+            # loop by asking itself, waits two seconds, and answers itself after four while dnsproxy hangs.
+            if reply[:2] == message[:2] and reply[12 : len(message)] == message[12:]:
+                return reply
 
 
 async def _ask_stream(port: int, message: bytes) -> bytes:

@@ -44,24 +44,31 @@ PATIENCE = 6.0
 
 def look_up(nameserver: str, name: str, wanted: str) -> str:
     """`ok`, or the error; the record that is asked for has the family of the wanted address."""
-    ident = struct.unpack("!H", os.urandom(2))[0]
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
     record = AAAA if ":" in wanted else A
-    query = struct.pack("!6H", ident, 0x0100, 1, 0, 0, 0) + labels + struct.pack("!BHH", 0, record, 1)
+    query = os.urandom(2) + struct.pack("!5H", 0x0100, 1, 0, 0, 0) + labels + struct.pack("!BHH", 0, record, 1)
     family = socket.AF_INET6 if ":" in nameserver else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as client:
-        client.settimeout(PATIENCE)
         client.connect((nameserver, 53))
         try:
             client.send(query)
-            reply = client.recv(4096)
+            reply = receive_reply(client, query)
         except OSError as error:
             return type(error).__name__
-    if struct.unpack("!H", reply[:2])[0] != ident:
-        return "another's reply"
     if reply[3] & 15:
         return "ok" if (reply[3] & 15, wanted) == (3, NXDOMAIN) else f"rcode {reply[3] & 15}"
     return "ok" if wanted != NXDOMAIN and reply.endswith(packed(wanted)) else "another address"
+
+
+def receive_reply(client: socket.socket, query: bytes) -> bytes:
+    """The reply to this query: a late one to whoever had our port before us is dropped, as every resolver does."""
+    until = time.monotonic() + PATIENCE
+    while (left := until - time.monotonic()) > 0:
+        client.settimeout(left)
+        reply = client.recv(4096)
+        if reply[:2] == query[:2] and reply[12 : len(query)] == query[12:]:
+            return reply
+    raise TimeoutError
 
 
 def packed(address: str) -> bytes:
