@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,8 +80,9 @@ def build_images(
     epoch: int,
     base: Mapping[str, str] | None = None,
     buildah: Buildah | None = None,
+    targets: Iterable[str] = TARGETS,
 ) -> dict[str, ImageRelease]:
-    """Build both targets for both platforms, and write their archives into `dist`. Takes minutes.
+    """Build the targets for both platforms, and write their archives into `dist`. Takes minutes.
 
     Args:
         source: a folder with the release's sources alone, for example of `git archive`; the Dockerfile is in it.
@@ -92,6 +93,7 @@ def build_images(
         base: the base image of each platform, by platform: {"linux/amd64": "localhost/base:1", "linux/arm64": ...},
             of one distribution with one version of Python. None means the Dockerfile's own base, which has both.
         buildah: how buildah is called, if not plainly: another storage, options such as `--volume` for each build.
+        targets: of the Dockerfile; both unless named.
 
     Returns:
         The images by target: {"programs": ..., "with-nftables": ...}.
@@ -104,7 +106,8 @@ def build_images(
     dist.mkdir(parents=True, exist_ok=True)
     labels = {"VERSION": version, "REVISION": revision}
     made = {}
-    for target, repository in TARGETS.items():
+    for target in targets:
+        repository = TARGETS[target]
         file = dist / f"{repository}-{version}-image.oci.tar"
         with TemporaryDirectory(prefix="switchback-image-") as folder:
             layout = Path(folder) / "layout"

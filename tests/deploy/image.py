@@ -79,7 +79,6 @@ def build_image(
     context: Path,
     target: str = "programs",
     index: str = "",
-    arm64: bool = False,
     base: str = BASE,
 ) -> Image:
     """Build the Dockerfile in `context`, up to a target and from a package index if given. Takes a quarter of a minute.
@@ -92,12 +91,7 @@ def build_image(
     label = f"--label=test={name}-{os.getpid()}"
     options = [*build_options(folder), "--timestamp=0", f"--target={target}", label, f"--build-arg=REVISION={REVISION}"]
     options += [f"--build-arg=PIP_INDEX_URL={index}"] if index else []
-    if arm64:
-        make_base_arm64()
-        options += ["--platform=linux/arm64", "--build-arg=BUILDPLATFORM=linux/amd64"]
-        options += [f"--build-arg=BASE={BASE_ARM64}", f"--build-arg=BUILD_BASE={BASE}"]
-    else:
-        options += [f"--build-arg=BASE={base}"]
+    options += [f"--build-arg=BASE={base}"]
     buildah("bud", "--quiet", *options, "--tag", name, str(context))
     return Image(name)
 

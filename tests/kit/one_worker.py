@@ -1,6 +1,7 @@
-"""Test files that share a server of the whole session: one worker takes them all, one file after another.
+"""Test files that share a server of the whole session, or images: one worker takes them all, one file after another.
 
-The law: on each other worker the server would start again, and stay, idle, until the session ends.
+The law: on each other worker the server would start again, and stay, idle, until the session ends; images would be
+built again.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ _SHARED: Final = {
     "operate_stage": re.compile(r"kit\.operate_stage\.stage\b"),
     "apiserver": re.compile(r"\bapiserver: ApiServer\b"),
     "deploy": re.compile(r"\b(?:bare|applied|api_server): ApiServer\b"),
+    "image_dist": re.compile(r"\bimage_dist: Path\b"),
 }
-"""How a file asks for each such server: by the import of its stage, or by a fixture of tests/peers or tests/deploy."""
+"""How a file asks for each such server: by the import of its stage, or by a fixture of its folder."""
 
 
 @functools.cache

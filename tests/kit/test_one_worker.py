@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
         ("def test_one(apiserver: ApiServer) -> None:\n", "apiserver"),
         ("def test_one(bare: ApiServer) -> None:\n", "deploy"),
         ("def test_one(folder: Path, applied: ApiServer) -> None:\n", "deploy"),
+        ("def test_one(image_dist: Path) -> None:\n", "image_dist"),
         ("from tests.kit.doctor_stage.servers import Server\nfrom tests.kit.apiserver import ApiServer\n", None),
         ("with running_apiserver(folder) as server:\n", None),
     ],
@@ -29,7 +30,7 @@ def test_a_file_says_by_its_fixtures_which_server_it_shares(text: str, server: s
     assert shared_server(file) == server
 
 
-@pytest.mark.parametrize("server", ["doctor_stage", "operate_stage", "apiserver", "deploy"])
+@pytest.mark.parametrize("server", ["doctor_stage", "operate_stage", "apiserver", "deploy", "image_dist"])
 def test_several_files_share_each_of_them(server: str) -> None:
     files = [one for one in (ROOT / "tests").rglob("test_*.py") if one != Path(__file__)]
     assert sum(shared_server(one) == server for one in files) > 1

@@ -13,12 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.containers import in_pod, output, packages_in, refuse_without_root, running
-from tests.deploy.image import BASE, BASE_ARM64, Image, build_image, copy_sources
+from release.artefacts import image_name
+from tests.deploy.containers import in_pod, output, packages_in, running
+from tests.deploy.image import BASE, BASE_ARM64, Image, buildah
 from tests.kit.faulty_api import AUTHORITY
 from tests.kit.programs import program
+from tests.release.clones import VERSION
 
-pytestmark = [pytest.mark.peer("buildah", "debian-base", "debian-base-arm64", "readelf"), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.peer("buildah", "debian-base", "debian-base-arm64", "kubectl", "readelf"),
+    pytest.mark.timeout(900),
+]
 
 MACHINES: Mapping[str, tuple[int, str]] = {"amd64": (62, "x86_64"), "arm64": (183, "aarch64")}
 """The number in an ELF header (e_machine), and the name in wheels and folders."""
@@ -26,19 +31,15 @@ both = pytest.mark.parametrize("machine", MACHINES)
 
 
 @pytest.fixture(scope="module")
-def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Image]]:
-    """With nft, by machine."""
-    refuse_without_root()
-    folder = tmp_path_factory.mktemp("build")
-    context = copy_sources(folder)
+def images(image_dist: Path) -> Iterator[Mapping[str, Image]]:
+    """Those of the release with nft, by machine."""
+    source = f"oci-archive:{image_dist / image_name('switchback-nftables', VERSION)}:{VERSION}"
     with ExitStack() as stack:
-        built = {}
+        pulled = {}
         for machine in MACHINES:
-            name = f"localhost/switchback-{machine}:{os.getpid()}"
-            arm64 = machine == "arm64"
-            built[machine] = build_image(name, folder=folder, context=context, target="with-nftables", arm64=arm64)
-            stack.callback(built[machine].remove)
-        yield built
+            pulled[machine] = Image(buildah("pull", "--quiet", f"--platform=linux/{machine}", source).strip())
+            stack.callback(pulled[machine].remove)
+        yield pulled
 
 
 @both
