@@ -67,8 +67,8 @@ class ApiServer:
 
     @property
     def ca_file(self) -> Path:
-        """The certificate that the server generated."""
-        return self.folder / "certs" / "apiserver.crt"
+        """Of the authority that issued its certificate, and those of its clients."""
+        return self.folder / "ca.crt"
 
     @property
     def kubeconfig(self) -> Path:
@@ -155,7 +155,8 @@ class ApiServer:
             f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
             f"--secure-port={self.port}",
             "--bind-address=127.0.0.1",
-            f"--cert-dir={self.folder / 'certs'}",
+            f"--tls-cert-file={self.folder / 'server.cer'}",
+            f"--tls-private-key-file={self.folder / 'server.key'}",
             f"--service-account-key-file={self.folder / 'sa.key'}",
             f"--service-account-signing-key-file={self.folder / 'sa.key'}",
             "--service-account-issuer=https://kubernetes.default.svc",
@@ -179,7 +180,7 @@ class ApiServer:
 
     def _write_kubeconfig(self) -> None:
         server: dict[str, Any] = {"server": self.url}
-        trusted = server | {"certificate-authority": "certs/apiserver.crt"}
+        trusted = server | {"certificate-authority": "ca.crt"}
         certificate = {f"client-{kind}-data": encoded(self.folder / f"client.{kind[:3]}") for kind in _CLIENT_FILES}
         clusters = {
             "test": trusted,
@@ -214,12 +215,17 @@ def encoded(path: Path) -> str:
 
 
 def write_keys(folder: Path) -> None:
-    """The key that signs service account tokens, and a client certificate for a member of system:masters."""
+    """The key that signs service account tokens, and certificates of the server and of a client in system:masters.
+
+    On elliptic curves: the RSA key that it would make for itself is a fifth of what its start takes.
+    """
     authority = trustme.CA()
+    server = authority.issue_cert("127.0.0.1", "localhost", "kubernetes.default.svc")
     client = authority.issue_cert("someone.example.org", organization_name="system:masters", common_name="someone")
     authority.cert_pem.write_to_path(folder / "ca.crt")
-    client.private_key_pem.write_to_path(folder / "client.key")
-    client.cert_chain_pems[0].write_to_path(folder / "client.cer")
+    for name, issued in (("server", server), ("client", client)):
+        issued.private_key_pem.write_to_path(folder / f"{name}.key")
+        issued.cert_chain_pems[0].write_to_path(folder / f"{name}.cer")
     authority.issue_cert(common_name="signer").private_key_pem.write_to_path(folder / "sa.key")
 
 

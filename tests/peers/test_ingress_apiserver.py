@@ -28,6 +28,7 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.protocol import Decoder
 from sidecar.kubernetes.watch_policy import Pace
 from tests.kit.apiserver import ApiServer, collection_path, in_thread, ingress, running_apiserver, send
+from tests.kit.faulty_api import AUTHORITY
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
 
@@ -227,7 +228,7 @@ async def test_wrong_name_and_unknown_authority_are_said(apiserver: ApiServer) -
 async def test_rotated_authority_is_read_again(apiserver: ApiServer) -> None:
     """The handshake fails with the old certificate, and the request succeeds with the new one."""
     good = load_cluster(kubeconfig=str(apiserver.kubeconfig))
-    old = replace(good, tls=Tls(ca=(apiserver.folder / "ca.crt").read_text()), reload=lambda: good)
+    old = replace(good, tls=Tls(ca=AUTHORITY), reload=lambda: good)
     async with ApiClient(old) as client:
         await client.get(INGRESSES.path, seconds=10)
         assert client.cluster is good
