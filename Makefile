@@ -56,7 +56,7 @@ check: check-style check-types check-async ## lint, types, layers (-j 3: side by
 check-style: $(VENV)/.synced
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/uv run --frozen --quiet --isolated --only-group layers lint-imports --no-logo
 
 check-types: $(VENV)/.synced
 	$(BIN)/mypy
