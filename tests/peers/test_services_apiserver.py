@@ -174,7 +174,7 @@ async def test_an_api_server_that_goes_away_and_comes_back_changes_nothing(tmp_p
 async def test_before_the_api_server_has_answered_readiness_says_so(cluster: Cluster, tmp_path: Path) -> None:
     away = tmp_path / "kubeconfig"
     away.write_text(cluster.server.kubeconfig.read_text().replace(str(cluster.server.port), "1"))
-    (tmp_path / "certs").symlink_to(cluster.server.folder / "certs")
+    (tmp_path / "ca.crt").symlink_to(cluster.server.ca_file)
     settings = Settings(routes=cluster.settings().routes, kubeconfig=str(away))
     backend = Backend(cluster.target(), listeners=())
     async with trio.open_nursery() as nursery:
