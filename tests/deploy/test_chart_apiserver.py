@@ -170,7 +170,7 @@ def test_what_wrote_outside_of_its_objects_is_not_switched_off_while_it_runs(
         # Once its work is undone it may go; the program that undoes it deletes the workload.
         kubectl(server, "delete", "deployment", "operate", "-n", "switchback")
         helm.run("upgrade", values={"components": {"wholeip": True, "print": True}})
-        with pytest.raises(Failed, match="components.wholeip: "):
+        with pytest.raises(Failed, match=r"components\.wholeip: "):
             helm.run("upgrade", values={"components": {"operate": False}})
         kubectl(server, "delete", "daemonset", "wholeip", "-n", "switchback-wholeip")
         helm.run("upgrade", values={"components": {"operate": False}})

@@ -1,15 +1,12 @@
 """The stage: one network namespace with a real API server, real servers and real DNS, on which states are played.
 
 The law: a state begins on an empty stage and leaves nothing behind: its objects are deleted, its rules replaced and its
-DNS ended. The doctor runs as a user would run it, as a program in the pod's place.
+DNS ended. The doctor runs as a user would run it, as a program in the pod's place, whose imports are behind it.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -29,18 +26,17 @@ from tests.kit.doctor_stage.servers import running_servers
 from tests.kit.doctor_stage.states import Records, State, Verdict
 from tests.kit.gateway_api import GROUP as GATEWAY_GROUP
 from tests.kit.gateway_api import RESOURCES, install_crds
-from tests.kit.launched import ROOT
 from tests.kit.networks import Network, one_network
+from tests.kit.prepared_program import PreparedProgram, prepared_program
 from tests.kit.processes import wait_for
 from tests.kit.programs import program
 from tests.kit.scraping import is_ready
 from tests.kit.serve_process import serving
 
 PEERS: Final = ("etcd", "kube-apiserver", "coredns", "nginx", "haproxy", "nft", "ip")
+DOCTOR: Final = ("dnsproxy.doctor.command", "dnsproxy.doctor.collect.looking", "dnsproxy.doctor.judge.diagnose")
 MERGE: Final = "application/merge-patch+json"
 SERVICE_RANGE: Final = "10.96.0.0/16,2001:db8:96::/112"
-SECONDS: Final = 60.0
-_JSON: Final = ("--output", "json")
 _SERVER: Final = """\
 .:53 {{
     bind {address}
@@ -61,17 +57,19 @@ class Stage:
     folder: Path
     network: Network
     api: ApiServer
+    dnsproxy: PreparedProgram
+    """In the pod's place."""
     _namespaces: set[str] = field(default_factory=lambda: {"default", "kube-system"})
 
-    def play(self, state: State, *, checkout: Path = ROOT) -> Verdict:
-        """The verdict of the doctor of a checkout."""
+    def play(self, state: State) -> Verdict:
+        """The doctor's verdict."""
         host = (state.host,) if state.host else ()
         with self.staged(state):
             if state.saved is not None:
                 saved = str(self.folder / "facts.json")
-                self.ask_doctor(*state.saved, "--save", saved, kubeconfig=self._kubeconfig(state), checkout=checkout)
-                return self.ask_doctor(*host, *state.arguments, "--from", saved, kubeconfig=None, checkout=checkout)
-            return self.ask_doctor(*host, *state.arguments, kubeconfig=self._kubeconfig(state), checkout=checkout)
+                self.ask_doctor(*state.saved, "--save", saved, kubeconfig=self._kubeconfig(state))
+                return self.ask_doctor(*host, *state.arguments, "--from", saved, kubeconfig=None)
+            return self.ask_doctor(*host, *state.arguments, kubeconfig=self._kubeconfig(state))
 
     @contextmanager
     def staged(self, state: State) -> Iterator[None]:
@@ -87,18 +85,11 @@ class Stage:
             stack.enter_context(self._dns(state))
             yield
 
-    def ask_doctor(self, *arguments: str, kubeconfig: Path | None, checkout: Path = ROOT) -> Verdict:
+    def ask_doctor(self, *arguments: str, kubeconfig: Path | None) -> Verdict:
         """The verdict with these arguments, inside `staged`; without a kubeconfig, no API server is asked."""
         where = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
-        done = subprocess.run(
-            [sys.executable, "-m", "dnsproxy", "doctor", *arguments, *where, "--public-dns", PUBLIC_DNS, *_JSON],
-            cwd=checkout,
-            env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(checkout)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS,
-        )
+        words = ["doctor", *arguments, *where, "--public-dns", PUBLIC_DNS, "--output", "json"]
+        done = self.dnsproxy.run(*words, environment={"NO_COLOR": "1"})
         return Verdict(done.returncode, _document(done.stdout), done.stderr)
 
     def _kubeconfig(self, state: State) -> Path:
@@ -177,7 +168,8 @@ def running_stage(folder: Path) -> Iterator[Stage]:
         with network.entered():
             stack.enter_context(running_servers(folder))
             api = stack.enter_context(running_apiserver(folder, service_range=SERVICE_RANGE))
-        yield Stage(folder, network, api)
+            dnsproxy = stack.enter_context(prepared_program(folder, "dnsproxy", *DOCTOR))
+        yield Stage(folder, network, api, dnsproxy)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,91 @@
+"""One of our programs that has its imports behind it and forks for each run: they are half of what a short run takes.
+
+The law: each run is a process of its own, with its own arguments, environment and output; only what it imports is
+there already. It runs where the preparation was begun: in that network, as that user.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from tests.kit.launched import ROOT
+from tests.kit.processes import end_process
+
+
+class PreparedProgram:
+    """Runs `python -m PROGRAM`, one run at a time."""
+
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
+        self._process = process
+        self._output = folder / "stdout", folder / "stderr"
+
+    def run(self, *arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        """As subprocess.run with text; the environment is this process's with these changes."""
+        asked = [arguments, {**os.environ, **environment}, list(map(str, self._output))]
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+        self._process.stdin.flush()
+        status = int(self._process.stdout.readline())
+        output, errors = (one.read_text(encoding="utf-8") for one in self._output)
+        return subprocess.CompletedProcess(arguments, status, output, errors)
+
+
+@contextmanager
+def prepared_program(folder: Path, program: str, *modules: str) -> Iterator[PreparedProgram]:
+    """`program` has a `cli` whose `main` is the command; `modules` are what it imports besides, in each run."""
+    command = [sys.executable, "-m", "tests.kit.prepared_program", program, *modules]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe) as process:
+        try:
+            yield PreparedProgram(process, folder)
+        finally:
+            end_process(process)
+
+
+def main(program: str, *modules: str) -> None:
+    """Answer each line with the exit status of its run."""
+    command = import_module(f"{program}.cli").main
+    for module in modules:
+        import_module(module)
+    gc.freeze()
+    for line in sys.stdin:
+        arguments, environment, output = json.loads(line)
+        child = os.fork()
+        if not child:
+            _run(command, [f"python -m {program}", *arguments], environment, output)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201  # the answer
+
+
+def _run(
+    command: click.Command, words: Sequence[str], environment: Mapping[str, str], output: Sequence[str]
+) -> NoReturn:
+    """In the fork, to its end."""
+    os.environ.clear()
+    os.environ.update(environment)
+    for descriptor, path in enumerate(output, start=1):
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(opened, descriptor)
+        os.close(opened)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    # Its exit, and the traceback of a fault, leave this process as they leave every program.
+    command.main(args=list(words[1:]), prog_name=words[0])
+    raise SystemExit
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
