@@ -99,6 +99,17 @@ def plan_remove(present: Present) -> tuple[Change, ...]:
     return tuple(change for change in (*deleted, *annotated) if change)
 
 
+def plan_undo(before: Present, now: Present) -> tuple[Change, ...]:
+    """What makes everything that plan_apply changes as it was before."""
+    was = ({**one, "spec": without_defaults(one.get("spec") or {})} for one in before.objects.values())
+    written = (_write_object(now, manifest) for manifest in was)
+    deleted = (_delete(now, kind) for kind in reversed(PLURALS) if kind in now.objects and kind not in before.objects)
+    annotated = (
+        _annotate(ref, service, _annotated_with(before.named.get(ref))) for ref, service in now.named.items() if service
+    )
+    return tuple(change for change in (*deleted, *written, *annotated) if change)
+
+
 def lost_classes(present: Present, selection: Selection) -> tuple[str, ...]:
     """The classes that the policy in the cluster selects and the wanted one does not."""
     return tuple(name for name in present.selection.classes if name not in selection.classes)
@@ -138,7 +149,7 @@ def _delete(present: Present, kind: str) -> Change:
 
 
 def _annotate(ref: ObjectRef, service: Service, value: str | None) -> Change | None:
-    now = (service.metadata.annotations or {}).get(ANNOTATION)
+    now = _annotated_with(service)
     if now == value:
         return None
     body = {"metadata": {"resourceVersion": service.metadata.resource_version, "annotations": {ANNOTATION: value}}}
@@ -146,6 +157,10 @@ def _annotate(ref: ObjectRef, service: Service, value: str | None) -> Change | N
     return Change(
         "Service", str(ref), "patch", diff, Write("PATCH", service_path(ref), _MANAGED, _encode(body), _MERGE_PATCH)
     )
+
+
+def _annotated_with(service: Service | None) -> str | None:
+    return (service.metadata.annotations or {}).get(ANNOTATION) if service else None
 
 
 def _annotation(value: str | None) -> str:

@@ -37,6 +37,8 @@ class Report:
     made: tuple[Change, ...] = ()
     """The changes that were written."""
     proof: Proof = _UNASKED
+    undone: bool = False
+    """Whether they were taken out again, because of what the proof says."""
     rewrites: tuple[Rewrite, ...] = ()
     rewrote: bool = False
     """Whether statuses were to be written anew."""
@@ -47,6 +49,8 @@ def judge(report: Report) -> Verdict:
     plan = report.plan
     if plan.refusals:
         return Verdict(ExitStatus.NO, "nothing was written: refused")
+    if report.undone:
+        return Verdict(ExitStatus.NO, f"taken out again: {report.proof.text}")
     if report.blocked:
         return Verdict(ExitStatus.UNKNOWN, f"nothing was written: {_lacking(report)}")
     if report.dry_run:
@@ -83,7 +87,7 @@ def format_document(report: Report, verdict: Verdict) -> dict[str, Any]:
         "mode": plan.mode,
         "api_version": plan.version or None,
         "dry_run": report.dry_run,
-        "wrote": bool(report.made),
+        "wrote": bool(report.made) and not report.undone,
         "changes": [_change(change) for change in (plan.changes if report.dry_run else report.made)],
         "notes": list(plan.notes),
         "refusals": [{"object": refusal.name, "why": refusal.why} for refusal in plan.refusals],

@@ -29,6 +29,8 @@ class Proof:
     service: ObjectRef | None = None
     text: str = ""
     """A sentence without its full stop."""
+    refused: bool = False
+    """Whether the API server refused the dry run: for want of a right, or because another policy denies the result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ def status_path(ref: ObjectRef) -> str:
     return f"{service_path(ref)}/status"
 
 
-def make_trial(ref: ObjectRef, points: Sequence[LoadBalancerPoint]) -> Write:
-    """Ask what would be stored if the provider wrote VIP now. Nothing is stored."""
-    entries = [_entry(point) for point in points]
+def make_trial(ref: ObjectRef, points: Sequence[LoadBalancerPoint], mode: str = VIP) -> Write:
+    """Ask what would be stored if the provider wrote this ipMode now. Nothing is stored."""
+    entries = [_entry(point, mode) for point in points]
     body = {"status": {"loadBalancer": {"ingress": entries}}}
     return Write("PATCH", status_path(ref), {"dryRun": "All"}, json.dumps(body).encode(), _MERGE_PATCH)
 
@@ -58,6 +58,6 @@ def format_patch(ref: ObjectRef, kind: str, patch: Any) -> str:
     return f"{where} --type={kind} -p {quote(json.dumps(patch))}"
 
 
-def _entry(point: LoadBalancerPoint) -> dict[str, str]:
-    address = {"ip": point.ip, "ipMode": VIP} if point.ip else {}
+def _entry(point: LoadBalancerPoint, mode: str) -> dict[str, str]:
+    address = {"ip": point.ip, "ipMode": mode} if point.ip else {}
     return {**address, **({"hostname": point.hostname} if point.hostname else {})}

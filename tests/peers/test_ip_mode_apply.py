@@ -74,6 +74,16 @@ class Scene:
         path = f"/api/v1/namespaces/default/services/{name}/status"
         self.server.request("PATCH", path, {"status": status}, content_type=MERGE)
 
+    def takes_proxy(self, name: str) -> bool:
+        """Whether the API server would store ipMode Proxy."""
+        status = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1", "ipMode": "Proxy"}]}}
+        path = f"/api/v1/namespaces/default/services/{name}/status?dryRun=All"
+        try:
+            self.server.request("PATCH", path, {"status": status}, content_type=MERGE)
+        except AssertionError:
+            return False
+        return True
+
     def modes(self, name: str = "web") -> list[str]:
         found = self.server.request("GET", f"/api/v1/namespaces/default/services/{name}")
         return [point["ipMode"] for point in found["status"]["loadBalancer"]["ingress"]]
@@ -268,6 +278,60 @@ def test_a_service_that_it_would_not_help_or_would_harm_is_refused(scene: Scene,
     document = scene.document("--apply", "--service", web, status=1)
     assert why in document["refusals"][0]["why"]
     assert (scene.stored(), scene.annotation()) == ([], None)
+
+
+def test_where_another_policy_denies_proxy_nothing_is_written(scene: Scene) -> None:
+    web = scene.service()
+    with denied(scene, "true"):
+        document = scene.document("--apply", "--service", web, ENDS, status=1)
+        assert scene.stored() == []
+        assert scene.annotation() is None
+    assert document["verdict"] == "nothing was written: refused"
+    (refusal,) = document["refusals"]
+    assert refusal["object"] == f"Service {web}"
+    assert "ValidatingAdmissionPolicy 'no-proxy'" in refusal["why"]
+
+
+def test_what_makes_the_providers_writes_fail_is_taken_out_again(scene: Scene) -> None:
+    scene.service("shop")
+    scene.document("--apply", "--class", "example.org/lb")
+    before = specs(scene.stored())
+    web = scene.service()
+    # Only what this command annotates is denied, so a trial before it is not.
+    with denied(scene, f"'{ANNOTATION}' in object.metadata.?annotations.orValue({{}})"):
+        document = scene.document("--apply", "--service", web, "--class", "example.org/other", ENDS, status=1)
+        assert document["verdict"].startswith(f"taken out again: Service {web} does not tell: ")
+        assert "ValidatingAdmissionPolicy 'no-proxy'" in document["verdict"]
+        assert document["wrote"] is False
+        assert scene.annotation() is None
+        assert specs(scene.stored()) == before
+        scene.write_status()
+
+
+def specs(objects: list[Any]) -> list[Any]:
+    return [one["spec"] for one in objects]
+
+
+@contextmanager
+def denied(scene: Scene, condition: str) -> Iterator[None]:
+    """Another policy denies ipMode Proxy where a condition in CEL holds; from the moment at which it works."""
+    proxy = "object.status.?loadBalancer.?ingress.orValue([]).exists(one, one.?ipMode.orValue('') == 'Proxy')"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["services/status"]}
+    policy = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": f"!(({condition} || object.metadata.name == 'denied') && {proxy})"}],
+    }
+    bodies = {
+        "validatingadmissionpolicies": policy,
+        "validatingadmissionpolicybindings": {"policyName": "no-proxy", "validationActions": ["Deny"]},
+    }
+    for plural, spec in bodies.items():
+        scene.server.request("POST", f"{GROUP}/v1/{plural}", {"metadata": {"name": "no-proxy"}, "spec": spec})
+    scene.service("denied")
+    poll_until(lambda: not scene.takes_proxy("denied"), "the other policy is in effect", seconds=30)
+    yield
+    for plural in reversed(bodies):
+        scene.server.request("DELETE", f"{GROUP}/v1/{plural}/no-proxy")
 
 
 def test_a_service_that_does_not_exist_is_refused_by_apply_and_done_for_remove(scene: Scene) -> None:

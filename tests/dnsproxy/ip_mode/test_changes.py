@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.ip_mode.changes import Change, foreign_objects, lost_classes, plan_apply, plan_remove
+from dnsproxy.ip_mode.changes import Change, foreign_objects, lost_classes, plan_apply, plan_remove, plan_undo
 from dnsproxy.ip_mode.policy import NAME
+from dnsproxy.ip_mode.present import Present
 from dnsproxy.ip_mode.selection import ANNOTATION, Selection
 from tests.dnsproxy.ip_mode.shapes import present, service, stored
 
@@ -127,6 +128,35 @@ def test_removal_takes_out_the_annotation_whatever_its_value(value: str) -> None
 
 def test_nothing_there_leaves_nothing_to_remove() -> None:
     assert plan_remove(present(named=(None, service("other")))) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "verbs_of_undo"),
+    [
+        pytest.param(
+            present(named=(service(),)),
+            [("delete", BINDING), ("delete", POLICY), ("patch", "Service")],
+            id="nothing was there",
+        ),
+        pytest.param(
+            present(edited(f"{POLICY}.spec.variables.0.expression", '["a"]'), named=(service(annotation="VIP"),)),
+            [("patch", POLICY), ("patch", "Service")],
+            id="another class and another annotation",
+        ),
+        pytest.param(present(stored(), named=(service(annotation="Proxy"),)), [], id="all was as it is"),
+    ],
+)
+def test_what_was_written_is_undone_to_what_was_there_before(
+    before: Present, verbs_of_undo: list[tuple[str, str]]
+) -> None:
+    changes = plan_undo(before, present(stored(), named=(service(annotation="Proxy"),)))
+    assert verbs(changes) == verbs_of_undo
+    written = [json.loads(change.write.content) for change in changes if change.kind == "Service"]
+    was = next(iter(before.named.values()))
+    assert was is not None
+    assert [one["metadata"]["annotations"] for one in written] == [
+        {ANNOTATION: (was.metadata.annotations or {}).get(ANNOTATION)} for _ in written
+    ]
 
 
 def test_a_missing_service_gets_no_annotation() -> None:

@@ -44,6 +44,12 @@ def report(plan: Any = APPLY, **changes: Any) -> Report:
         pytest.param(report(DONE, proof=Proof(Effect.YES, WEB, "so")), 0, "unchanged, and in effect", id="unchanged"),
         pytest.param(report(proof=Proof(Effect.NO, WEB, "so")), 1, "not in effect: so", id="no"),
         pytest.param(report(proof=Proof(Effect.UNKNOWN, WEB, "so")), 3, "is unknown: so", id="unknown"),
+        pytest.param(
+            report(made=APPLY.changes, proof=Proof(Effect.UNKNOWN, WEB, "so", refused=True), undone=True),
+            1,
+            "taken out again: so",
+            id="denied",
+        ),
         pytest.param(report(made=APPLY.changes), 0, "shows only at a selected Service", id="nothing to prove it with"),
         pytest.param(report(dry_run=True), 0, "nothing was written", id="a dry run"),
         pytest.param(report(missing=APPLY.grants, blocked=True), 3, "rights are missing", id="no rights"),
