@@ -1,7 +1,8 @@
 """Taken names: the names that other lines of a server block answer or rewrite, so that a rewrite of ours must not.
 
-The law: the plugins `rewrite` and `hosts` are read as CoreDNS reads them (plugin/rewrite/name.go and setup.go,
-plugin/hosts/hostsfile.go). What a regular expression matches is not judged, and neither is a file on CoreDNS's disk.
+The law: the plugins `rewrite`, `hosts` and `template` are read as CoreDNS reads them (plugin/rewrite/name.go and
+setup.go, plugin/hosts/hostsfile.go, plugin/template/setup.go). What a regular expression matches is not judged, and
+neither is a file on CoreDNS's disk.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from dnsproxy.corefile.lexer import Token
 from dnsproxy.corefile.model import Directive
 from sidecar.values.endpoints import is_address
 
-_EXACT: Final = "exact"
+EXACT: Final = "exact"
+SUFFIX: Final = "suffix"
 _MATCHES: Final[dict[str, Callable[[str, str], bool]]] = {
-    _EXACT: str.__eq__,
-    "suffix": str.endswith,
+    EXACT: str.__eq__,
+    SUFFIX: str.endswith,
     "prefix": str.startswith,
     "substring": str.__contains__,
 }
 _MODES: Final = ("continue", "stop")
+_CLASSES: Final = ("IN", "ANY")
+_ADDRESS_TYPES: Final = ("A", "AAAA", "ANY")
 _LEAST: Final = 2
 """Words of a rewrite: with fewer on its line, the nested block has them."""
 
@@ -43,14 +47,16 @@ class TakenNames:
     def takes_below(self, parent: str) -> bool:
         """Whether it may take a name below a name in normal form."""
         end = f".{parent}."
-        if self.kind == _EXACT:
+        if self.kind == EXACT:
             return self.text.endswith(end)
-        return self.kind != "suffix" or self.text.endswith(end) or end.endswith(self.text)
+        return self.kind != SUFFIX or self.text.endswith(end) or end.endswith(self.text)
 
 
 def taken_names(directive: Directive) -> Iterator[TakenNames]:
     """What a directive of a server block takes."""
-    if directive.name == "hosts":
+    if directive.name == "template":
+        yield from _in_template(directive)
+    elif directive.name == "hosts":
         yield from _in_hosts(directive.options)
     elif directive.name == "rewrite":
         yield from _in_rewrite([word.text for word in _words_of(directive)])
@@ -67,9 +73,22 @@ def _in_rewrite(words: list[str]) -> Iterator[TakenNames]:
     field, names = words[:1], words[1:]
     if [one.lower() for one in field] != ["name"] or len(names) < _LEAST:
         return
-    kind, text = (_EXACT, names[0]) if len(names) == _LEAST else (names[0].lower(), names[1])
+    kind, text = (EXACT, names[0]) if len(names) == _LEAST else (names[0].lower(), names[1])
     if kind in _MATCHES:
         yield TakenNames(kind, f"{text.lower().removesuffix('.')}.")
+
+
+def _in_template(directive: Directive) -> Iterator[TakenNames]:
+    """The zones of `template CLASS TYPE ZONE...`: without a `match`, the template answers every name of them."""
+    klass, kind, *zones = [word.text for word in directive.arguments] + [""] * 2
+    asked = klass.upper() in _CLASSES and kind.upper() in _ADDRESS_TYPES
+    if not asked or any(word.text == "match" for word in directive.options):
+        return
+    for zone in filter(None, zones):
+        name = zone.lower().removesuffix(".")
+        if name:
+            yield TakenNames(EXACT, f"{name}.")
+            yield TakenNames(SUFFIX, f".{name}.")
 
 
 def _in_hosts(options: tuple[Token, ...]) -> Iterator[TakenNames]:
@@ -77,4 +96,4 @@ def _in_hosts(options: tuple[Token, ...]) -> Iterator[TakenNames]:
     for _, line in itertools.groupby(options, key=lambda word: word.line):
         address, *names = [word.text for word in line]
         if is_address(address):
-            yield from (TakenNames(_EXACT, f"{name.lower().removesuffix('.')}.") for name in names)
+            yield from (TakenNames(EXACT, f"{name.lower().removesuffix('.')}.") for name in names)

@@ -26,6 +26,7 @@ from dnsproxy.cluster_dns.traces import find_traces, has_marks
 from dnsproxy.install.change.config_map import format_diffs
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_coverage import describe_rewrites, find_rewrite_coverage
+from dnsproxy.install.change.taken_hosts import find_taken_lines
 from dnsproxy.install.progress import Progress
 from dnsproxy.install.report import event_reasons
 from dnsproxy.install.report.last_event import LastEvent, keeps_the_stanza
@@ -35,6 +36,7 @@ from dnsproxy.install.report.verdict import StatusReport, Verdict
 from dnsproxy.install.run import applying
 from dnsproxy.install.run.applying import Planned, Settled
 from dnsproxy.install.run.ending_operate import delete_objects_of_operate, end_operate
+from dnsproxy.install.run.live_hostnames import read_taken_hosts
 from dnsproxy.install.run.result_event import read_last_event, record_result
 from dnsproxy.install.run.stanza_writers import (
     SCALE,
@@ -117,7 +119,9 @@ async def uninstall(where: ServiceRef, options: RunOptions) -> int:
 async def _install(client: ApiClient, request: InstallRequest, options: RunOptions) -> int:
     planned = await applying.plan(client, request)
     notes = await applying.try_planned(planned), await compare_upstreams(planned, request, dns=options.dns)
-    planned = replace(planned, edits=replace(planned.edits, notes=(*planned.edits.notes, *filter(None, notes))))
+    taken = await _read_taken(client, planned, request)
+    more = (*filter(None, notes), *(f"{one} before the stanza is asked" for one in taken))
+    planned = replace(planned, edits=replace(planned.edits, notes=(*planned.edits.notes, *more)))
     report = _run_report(planned, options)
     _announce(report, options)
     if options.dry_run:
@@ -132,6 +136,15 @@ async def _install(client: ApiClient, request: InstallRequest, options: RunOptio
     )
     await _record(client, request, options, _REASONS.get(verdict.status, event_reasons.FAILED), verdict.text)
     return _finish(replace(report, wrote=settled.wrote, loaded=loaded), verdict, options)
+
+
+async def _read_taken(client: ApiClient, planned: Planned, request: InstallRequest) -> tuple[str, ...]:
+    """What other lines answer, for notes; without a right to read the hostnames, nothing."""
+    lines = find_taken_lines(planned.found, planned.choice.method, planned.edits.zones)
+    if not lines:
+        return ()
+    taken = await read_taken_hosts(client, (request.admin,) if request.admin else (), lines)
+    return taken.sentences()
 
 
 async def _record(client: ApiClient, request: InstallRequest, options: RunOptions, reason: Reason, note: str) -> None:

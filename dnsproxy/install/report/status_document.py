@@ -33,6 +33,7 @@ def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
         "installed": list(map(_trace, report.traces)),
         "drift": format_drift(report.drift),
         "coverage": format_coverage(report.coverage),
+        "taken": [{"hostname": host, "by": what} for host, what in report.taken.hosts],
         "names": format_names(report.names),
         "loaded": list(map(format_asked, report.loaded)),
         "dnsproxy": list(map(format_asked, report.answers)),

@@ -155,6 +155,8 @@ def _installed(report: StatusReport) -> Iterator[Row]:
     if report.coverage.unread is None:
         yield from rows_of_coverage(report.coverage)
     yield from _unknown("zones", report, "coverage")
+    yield from (Row("hosts", "no", f"{text} before the stanza is asked") for text in report.taken.sentences())
+    yield from _unknown("hosts", report, "taken")
     yield from rows_of_names(report.names)
     yield from _asks("loaded", report.loaded, "no address of the cluster's DNS is known")
     why = report.why_unknown("dnsproxy")

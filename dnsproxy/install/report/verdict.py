@@ -24,6 +24,7 @@ from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.coverage import Coverage
 from dnsproxy.install.change.drift import Drift
 from dnsproxy.install.change.rewrite_coverage import RewriteCoverage
+from dnsproxy.install.change.taken_hosts import TakenHosts
 from dnsproxy.install.report.last_event import LastEvent
 from dnsproxy.install.report.steering_rows import faults_of_steering
 from dnsproxy.install.report.version_rows import Versions
@@ -58,6 +59,8 @@ class StatusReport:
     """How the stanza differs from that of an install now; None if it does not, or was not compared."""
     coverage: Coverage = field(default_factory=Coverage)
     """The live hostnames outside the zones of the stanza."""
+    taken: TakenHosts = field(default_factory=TakenHosts)
+    """The live hostnames that another line of the cluster's DNS answers before the stanza."""
     event: LastEvent | None = None
     """The last Event of an installer; None if there is none, or if it may not be read."""
     steering: SteeringDocument | None = None
@@ -152,6 +155,9 @@ def _judge_read(report: StatusReport) -> Verdict:
     if Presence.YES in states and not states & {Presence.NO, Presence.PARTLY}:
         if late:
             return Verdict(ExitStatus.NO, f"installed and loaded, and out of date: {late}")
+        if report.taken.hosts:
+            taken = "; ".join(report.taken.sentences())
+            return Verdict(ExitStatus.NO, f"installed and loaded, and not asked for every host: {taken}")
         return Verdict(ExitStatus.DONE, f"installed and loaded: the cluster's DNS {_effect(report)}")
     if not report.traces:
         return _judge_without_marks(report, states)

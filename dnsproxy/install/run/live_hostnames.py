@@ -6,6 +6,7 @@ The law: they are read when they are needed, and never more than once for one pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from dnsproxy.cluster_dns.requests import INGRESS, Fault, Request, Unreadable, f
 from dnsproxy.dns.names import is_within
 from dnsproxy.install.change.coverage import Coverage, find_coverage
 from dnsproxy.install.change.ingress_hosts import hosts_of
+from dnsproxy.install.change.taken_hosts import TakenHosts, TakenLine, find_taken_hosts
 from dnsproxy.install.run.own_zones import OwnZones, ZonesReader
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.http import ApiClient
@@ -79,6 +81,19 @@ async def read_zones(
         return FoundZones(tuple(hostnames), source)
     note = f"no dnsproxy gave its zones, so those of Gateways, Services and static names are missing: {own.doubt}"
     return FoundZones(tuple(hostnames), source, own.doubt, f"{note}; --from names an admin port that answers here")
+
+
+async def read_taken_hosts(client: ApiClient, pods: Sequence[Endpoint], lines: Sequence[TakenLine]) -> TakenHosts:
+    """Which names of the table of the first pod that answers, or else of the Ingresses, other lines answer."""
+    for pod in pods:
+        with suppress(StartError):
+            return find_taken_hosts(lines, (await read_hostnames(client, pod))[0])
+    try:
+        hostnames, _ = await read_hostnames(client, None)
+    except StartError as error:
+        fault = error.fault if isinstance(error, HostsDenied) else fault_of(ALL_INGRESSES, Unreadable(str(error)))
+        return TakenHosts(unread=fault)
+    return find_taken_hosts(lines, hostnames)
 
 
 async def read_coverage(

@@ -25,8 +25,9 @@ from dnsproxy.install.change.planning import plan_apply, plan_found
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.change.rewrite_coverage import RewriteCoverage, find_rewrite_coverage
+from dnsproxy.install.change.taken_hosts import TakenHosts, find_taken_lines
 from dnsproxy.install.report.verdict import StatusReport, Unread
-from dnsproxy.install.run.live_hostnames import read_coverage
+from dnsproxy.install.run.live_hostnames import read_coverage, read_taken_hosts
 from dnsproxy.install.run.own_rewrites import RewritesReader
 from dnsproxy.install.run.result_event import read_last_event
 from dnsproxy.install.run.service_lookup import look_up_services
@@ -80,6 +81,7 @@ async def read_status(request: StatusRequest) -> StatusReport:
         *_unread(addresses.value, *(fact for fact, is_so in needed.items() if is_so)),
         *_unread(dns.value.pods, "names" if live else "coverage"),
         *_unread(dns.value.coverage.unread, "coverage"),
+        *_unread(dns.value.taken.unread, "taken"),
         *(one for fault in event.value.faults for one in _unread(fault, "event")),
         *_unread(steered.value.unread, "steering"),
         *(one for fault in versions.value.faults for one in _unread(fault, "versions")),
@@ -92,6 +94,7 @@ async def read_status(request: StatusRequest) -> StatusReport:
         answers,
         drift,
         dns.value.coverage,
+        dns.value.taken,
         event.value.last,
         steered.value.document,
         steered.value.unknown,
@@ -114,6 +117,7 @@ class _ReadDns:
     found: Found
     traces: tuple[Trace, ...]
     coverage: Coverage
+    taken: TakenHosts
     live: LiveRewrites | None
     pods: tuple[Endpoint, ...] | Fault
     """The admin ports of dnsproxy's pods; empty if they were not needed."""
@@ -127,8 +131,9 @@ async def _read_dns(client: ApiClient, request: StatusRequest) -> _ReadDns:
         pods = await read_own_pods(client, request.own)
     async with side_by_side() as start:
         coverage = start(_read_coverage, client, request, found, traces, pods)
+        taken = start(_read_taken, client, request, found, traces)
         live = start(_read_names, request, found, traces, pods)
-    return _ReadDns(found, traces, coverage.value, live.value, pods)
+    return _ReadDns(found, traces, coverage.value, taken.value, live.value, pods)
 
 
 def _takes_every_name(traces: tuple[Trace, ...]) -> bool:
@@ -153,6 +158,15 @@ async def _read_coverage(
     return (
         coverage if chosen or not coverage.zones else judge_coverage(coverage, _zones_planned(found, traces, coverage))
     )
+
+
+async def _read_taken(client: ApiClient, request: StatusRequest, found: Found, traces: tuple[Trace, ...]) -> TakenHosts:
+    """The live hostnames are read only if there are lines to compare them with, which few clusters have."""
+    lines = [line for trace in traces for line in find_taken_lines(found, trace.method, trace.zones)]
+    if not lines:
+        return TakenHosts()
+    pods = await read_own_pods(client, request.own) if request.admin is None else (request.admin,)
+    return await read_taken_hosts(client, () if isinstance(pods, Fault) else pods, lines)
 
 
 async def _read_names(

@@ -27,6 +27,8 @@ TAKING = {
     "a prefix": "rewrite name prefix app. relay.\n",
     "a substring": "rewrite name substring example.org example.net\n",
     "hosts": "hosts {\n  192.0.2.1 other.example.org app.example.org # the app\n  fallthrough\n}\n",
+    "a template": "template IN A app.example.org {\n  rcode NXDOMAIN\n}\n",
+    "a template of a zone": "template ANY ANY cluster.local example.org. {\n  rcode NXDOMAIN\n}\n",
     "hosts of IPv6": "hosts {\n  2001:db8::1 APP.example.org.\n  fallthrough\n}\n",
 }
 
@@ -46,7 +48,12 @@ LEAVING = {
     "too few words": "rewrite name app.example.org\n",
     "no words": "rewrite\n",
     "a prefix without its dot": "rewrite name prefix ap relay\n",
-    "another plugin": "template IN A app.example.org {\n  rcode NXDOMAIN\n}\n",
+    "another plugin": "forward app.example.org 192.0.2.1\n",
+    "a template for another type": "template IN MX example.org {\n  rcode NXDOMAIN\n}\n",
+    "a template for another class": "template CH A example.org {\n  rcode NXDOMAIN\n}\n",
+    "a template of its block": "template IN A {\n  rcode NXDOMAIN\n}\n",
+    "a template with a regular expression": "template IN A example.org {\n  match ^app[.]\n  rcode NXDOMAIN\n}\n",
+    "a template of another zone": "template IN A ample.org {\n  rcode NXDOMAIN\n}\n",
     "a hosts file": "hosts /etc/hosts example.org\n",
     "an option of hosts": "hosts {\n  ttl 60\n  fallthrough app.example.org\n}\n",
 }

@@ -28,7 +28,7 @@ from tests.dnsproxy.install.run.test_applying import cluster, corefile, touch
 from tests.dnsproxy.install.run.test_stanza_writers import OPERATE
 from tests.dnsproxy.install.run.test_stanza_writers import deployment as operate
 from tests.dnsproxy.install.run.test_stanza_writers import pod as operate_pod
-from tests.dnsproxy.install.test_status_command import COLOURLESS
+from tests.dnsproxy.install.test_status_command import COLOURLESS, ingress
 from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream, silence
 from tests.kit.manifest_api import FakeApi, serving
 from tests.kit.manifest_cluster import Manifest, manifests, pick
@@ -82,6 +82,20 @@ async def test_an_install_that_is_loaded_is_status_0_and_says_what_it_did(tmp_pa
     ]
     assert "forward . 10.96.0.53 /etc/resolv.conf" in corefile(done.api)
     assert all(line.startswith("Note: ") for line in done.errors.splitlines())
+
+
+async def test_an_install_names_the_line_that_answers_a_host_before_it(tmp_path: Path) -> None:
+    objects = [*cluster(), ingress("app.example.org", "other.example.net")]
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace(
+        "    forward", "    rewrite name app.example.org nginx.example.net\n    forward"
+    )
+    async with faulty_upstream(dnsproxy) as server:
+        done = await run("install", objects, server, tmp_path)
+        denied = await run("install", FakeApi(objects, forbidden=("/ingresses",)), server, tmp_path)
+    assert (done.status, denied.status) == (0, 0)
+    (note,) = [line for line in done.errors.splitlines() if "before the stanza is asked" in line]
+    assert re.fullmatch(r"Note: rewrite \(.*, line \d+\) answers app\.example\.org before the stanza is asked", note)
 
 
 async def test_what_is_not_loaded_in_time_is_status_1_with_the_cause(tmp_path: Path) -> None:

@@ -193,6 +193,52 @@ async def test_hosts_in_a_zone_that_an_install_leaves_out_are_a_note(tmp_path: P
     assert "zones       part  10.in-addr.arpa missing, for x.10.in-addr.arpa" in output.splitlines()
 
 
+HOSTS = "    hosts {\n       192.0.2.1 app.example.org\n       fallthrough\n    }\n    # BEGIN"
+REWRITE = "    rewrite name suffix .example.org ingress.example.net\n    # BEGIN"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "hosts"),
+    [
+        pytest.param("    # BEGIN", HOSTS, "hosts (", ["app.example.org"], id="hosts"),
+        pytest.param("    # BEGIN", REWRITE, "rewrite (", ["app.example.org", "shop.example.org"], id="a rewrite"),
+        pytest.param(
+            ".:53 {",
+            "example.org:53 {\n    forward . 192.0.2.9\n}\n.:53 {",
+            "the server block of example.org:53 (",
+            ["app.example.org", "shop.example.org"],
+            id="a block of its zone",
+        ),
+    ],
+)
+async def test_hosts_that_another_line_answers_before_the_stanza_are_status_1_with_that_line(
+    old: str, new: str, line: str, hosts: list[str], tmp_path: Path
+) -> None:
+    objects = [*edited(old, new), ingress("shop.example.org", "app.example.org", "other.example.net")]
+    async with faulty_upstream(dnsproxy) as server:
+        status, output, _ = await ask(objects, server, tmp_path)
+        _, text, _ = await ask(objects, server, tmp_path, "--output", "json")
+        free, *_ = await ask([*edited(old, new), ingress("other.example.net")], server, tmp_path)
+    assert (status, free) == (1, 0)
+    place = "Corefile in ConfigMap kube-system/coredns, line "
+    assert f"hosts       no  {line}{place}" in output
+    assert f") answers {', '.join(hosts)} before the stanza is asked" in output
+    assert output.splitlines()[-1].startswith(f"installed and loaded, and not asked for every host: {line}{place}")
+    assert [row["hostname"] for row in json.loads(text)["taken"]] == hosts
+
+
+async def test_without_the_right_to_list_ingresses_it_is_unknown_whether_a_line_takes_a_host(tmp_path: Path) -> None:
+    async with faulty_upstream(dnsproxy) as server:
+        where = ["--dns", str(server.endpoint), "--address", str(server.endpoint), "--output", "json"]
+        with serving(FakeApi(edited("    # BEGIN", HOSTS), forbidden=("/ingresses",)), tmp_path) as kubeconfig:
+            done = await run(kubeconfig, *where)
+    document = json.loads(done.stdout)
+    assert done.returncode == 3
+    assert ("taken", "ingresses.networking.k8s.io") in [
+        (one["fact"], one["right"]["resource"]) for one in document["unknown"]
+    ]
+
+
 DENIED = [
     pytest.param("/services/kube-dns", "get services kube-dns in namespace kube-system",
                  {"service", "server", "node-local", "method", "installed", "zones"}, id="the DNS Service"),

@@ -1,0 +1,63 @@
+"""Which hosts another line of the cluster's DNS answers before the stanza."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnsproxy.cluster_dns.method_choice import Method
+from dnsproxy.corefile.zones import ROOT
+from dnsproxy.install.change.taken_hosts import find_taken_hosts, find_taken_lines
+from tests.kit.manifest_cluster import discover, manifests, pick
+
+HOSTS = ["app.example.org", "*.apps.example.org", "shop.example.net", "app.example.org"]
+
+
+def taken(lines: str, *, block: str = "", method: Method = Method.COREFILE, zone: str = ROOT) -> list[str]:
+    """The hosts that are taken, where a stock Corefile has these lines before its forward, and another block."""
+    objects = manifests("kubeadm")
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace("    forward", f"{lines}\n    forward", 1) + block
+    return [host for host, _ in find_taken_hosts(find_taken_lines(discover(objects), method, [zone]), HOSTS).hosts]
+
+
+@pytest.mark.parametrize(
+    ("lines", "hosts"),
+    [
+        pytest.param("", [], id="a stock Corefile"),
+        pytest.param("    forward example.org 192.0.2.9", ["*.apps.example.org", "app.example.org"], id="a forward"),
+        pytest.param(
+            "    template IN A apps.example.org {\n        rcode NXDOMAIN\n    }", ["*.apps.example.org"], id="a zone"
+        ),
+        pytest.param("    rewrite name exact app.example.org a.example", ["app.example.org"], id="a name"),
+        pytest.param("    rewrite name exact x.apps.example.org a.example", [], id="one name below a wildcard"),
+        pytest.param("    rewrite name suffix ample.org .example", [HOSTS[1], HOSTS[0]], id="a suffix amid a label"),
+        pytest.param("    rewrite name regex .*[.]example[.]org a.example", [], id="a regular expression"),
+        pytest.param("    hosts /etc/hosts", [], id="a file"),
+    ],
+)
+def test_a_line_takes_what_it_answers(lines: str, hosts: list[str]) -> None:
+    assert taken(lines) == hosts
+
+
+def test_a_block_of_a_longer_zone_takes_its_names_and_one_of_another_port_none() -> None:
+    assert taken("", block="example.net:53 {\n    forward . 192.0.2.9\n}\n") == ["shop.example.net"]
+    assert taken("", block="example.net:5353 {\n    forward . 192.0.2.9\n}\n") == []
+
+
+def test_before_a_server_block_of_our_own_no_line_of_another_block_counts() -> None:
+    line = "    rewrite name exact app.example.org a.example"
+    assert taken(line, method=Method.IMPORT, zone="example.org.") == []
+    assert taken(line, method=Method.STUB_DOMAINS, zone="example.org.") == []
+
+
+def test_what_coredns_would_not_load_takes_nothing() -> None:
+    assert taken("    hosts {\n        192.0.2.1 app.example.org\n    }\n    hosts {\n    }") == []
+
+
+def test_a_sentence_names_the_line_and_its_hosts() -> None:
+    objects = manifests("kubeadm")
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace("    forward", "    rewrite name suffix .org .example\n    forward", 1)
+    (sentence,) = find_taken_hosts(find_taken_lines(discover(objects), Method.COREFILE, [ROOT]), HOSTS).sentences()
+    assert sentence.startswith("rewrite (Corefile in ConfigMap kube-system/coredns, line ")
+    assert sentence.endswith(") answers *.apps.example.org, app.example.org")
