@@ -43,8 +43,9 @@ class Notifier:
         self._hosts: dict[str, list[Endpoint]] = {}
         self._by_source: dict[str, tuple[Endpoint, ...]] = {}
         self._sockets: dict[socket.AddressFamily, socket.socket] = {}
-        self._asked: dict[tuple[Endpoint, int], bytes] = {}
-        """The zone by the secondary and the ID of the NOTIFY."""
+        self._asked: dict[tuple[Endpoint, int], tuple[bytes, int]] = {}
+        """The zone and its serial by the secondary and the ID of the NOTIFY."""
+        self._most_asked = 0
         self._ident = 0
         self._wake = trio.Event()
         self._log = structlog.get_logger("dnsproxy.rpz")
@@ -61,14 +62,18 @@ class Notifier:
         self._hosts = {}
         for one in every:
             self._hosts.setdefault(one.host, []).append(one)
+        self._most_asked = 2 * len(every) * len(self._books) + 64
         for book in self._books.values():
             book.set_targets(every)
         self._wake.set()
 
     def served(self, client: str, zone: bytes, serial: int) -> None:
         """A client got a version."""
-        for target in self._hosts.get(client, ()):
-            self._books[zone].has(target, serial)
+        match self._hosts.get(client, ()):
+            case [target]:
+                self._books[zone].has(target, serial)
+            case several:
+                self._books[zone].has_one_of(several, serial)
 
     async def run(self) -> NoReturn:
         """Send until cancelled."""
@@ -123,8 +128,8 @@ class Notifier:
         if opened is None:
             return
         self._ident = (self._ident + 1) & 0xFFFF
-        self._asked[target, self._ident] = name
-        while len(self._asked) > 2 * max(1, len(self._hosts)) * len(self._books) + 64:
+        self._asked[target, self._ident] = name, book.serial
+        while len(self._asked) > self._most_asked:
             del self._asked[next(iter(self._asked))]
         message = format_notify(name, serial=book.serial, ttl=self._published.zones.ttl, ident=self._ident)
         try:
@@ -145,6 +150,11 @@ class Notifier:
             if len(message) < wire.HEADER or not message[2] & 0x80:
                 continue
             target = endpoint_of(address)
-            name = self._asked.pop((target, int.from_bytes(message[:2], "big")), None)
-            if name is not None and wire.rcode_of(message) in _REFUSED:
+            asked = self._asked.pop((target, int.from_bytes(message[:2], "big")), None)
+            if asked is None:
+                continue
+            name, serial = asked
+            if wire.rcode_of(message) in _REFUSED:
                 self._books[name].refused(target)
+            elif wire.rcode_of(message) == Rcode.NOERROR:
+                self._books[name].agreed(target, serial)

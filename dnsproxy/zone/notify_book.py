@@ -2,6 +2,7 @@
 
 The law: pure; `now` in seconds. A secondary is told until it has asked for the current version, at longer and longer
 intervals, and never twice within PAUSE, or SHORT_PAUSE if it keeps up. A zone that it refuses is not told to it again.
+Of several at one address nobody knows which has asked: each counts once it has agreed to the NOTIFY as well.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ class _State:
     has: int | None = None
     """The serial that the secondary has, as far as is known."""
     refuses: bool = False
+    agreed: int | None = None
+    """The serial of the last NOTIFY that the secondary answered."""
+    fetched_nearby: int | None = None
+    """The serial that a secondary at this address got, one of several."""
 
 
 @dataclass(slots=True)
@@ -85,6 +90,25 @@ class NotifyBook(Generic[Target]):
         if state is not None:
             state.has, state.refuses = serial, False
             state.due = min(state.due, state.told + SHORT_PAUSE)
+
+    def has_one_of(self, targets: Iterable[Target], serial: int) -> None:
+        """One of these secondaries, at one address, has a version."""
+        for target in targets:
+            state = self._states.get(target)
+            if state is not None:
+                state.fetched_nearby = serial
+                self._conclude(target, state)
+
+    def agreed(self, target: Target, serial: int) -> None:
+        """The secondary answered the NOTIFY of a version."""
+        state = self._states.get(target)
+        if state is not None:
+            state.agreed = serial
+            self._conclude(target, state)
+
+    def _conclude(self, target: Target, state: _State) -> None:
+        if state.agreed is not None and state.agreed == state.fetched_nearby:
+            self.has(target, state.agreed)
 
     @property
     def behind(self) -> int:

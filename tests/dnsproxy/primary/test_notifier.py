@@ -90,6 +90,31 @@ async def test_a_secondary_that_refuses_a_zone_is_told_of_the_other_alone() -> N
 
 
 @pytest.mark.usefixtures("hasty")
+async def test_of_two_at_one_address_one_that_fetches_does_not_stand_for_the_other() -> None:
+    with trio.socket.socket(type=trio.socket.SOCK_DGRAM) as one, trio.socket.socket(type=trio.socket.SOCK_DGRAM) as two:
+        for sock in (one, two):
+            await sock.bind(("127.0.0.1", 0))
+        async with notifying(Endpoint(*one.getsockname()), Endpoint(*two.getsockname())) as (served, notifier):
+
+            async def agree(sock: trio.socket.SocketType) -> None:
+                while True:
+                    message, source = await sock.recvfrom(512)
+                    await sock.sendto(format_notify_reply(message, rcode=0), source)
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(agree, one)
+                await served.running.ask(format_request(ZONE, serial=1, ident=5))
+                await wait_until(lambda: notifier.behind[ZONE] == 1)
+                # Whose NOTIFYs are lost is told until it agrees, too.
+                for _ in range(10):
+                    await receive(two)
+                assert notifier.behind[ZONE] == 1
+                nursery.start_soon(agree, two)
+                await wait_until(lambda: notifier.behind[ZONE] == 0)
+                nursery.cancel_scope.cancel()
+
+
+@pytest.mark.usefixtures("hasty")
 async def test_places_where_nobody_listens_cost_nobody_else_anything() -> None:
     dead = [Endpoint("127.0.0.1", 9), Endpoint("::1", 9), Endpoint("127.0.0.2", 1)]
     with trio.socket.socket(type=trio.socket.SOCK_DGRAM) as sock:

@@ -72,6 +72,24 @@ def test_one_that_refuses_the_zone_is_not_told_until_it_asks() -> None:
     assert sorted(tell(book, 200.0)) == ["a", "b"]
 
 
+def test_of_two_at_one_address_the_one_whose_notify_was_lost_is_told_again() -> None:
+    book = book_of("a", "b")
+    assert sorted(tell(book, 100.0)) == ["a", "b"]
+    book.agreed("a", 1)
+    assert book.behind == 2
+    book.has_one_of(["a", "b"], 1)
+    assert (tell(book, 101.0), book.behind) == (["b"], 1)
+    book.agreed("b", 1)
+    assert (book.next_due(), book.behind) == (inf, 0)
+    # What they agreed to before says nothing of the next version, in either order.
+    book.publish(2, now=200.0)
+    book.has_one_of(["a", "b"], 2)
+    book.agreed("b", 1)
+    assert (sorted(tell(book, 200.5)), book.behind) == (["a", "b"], 2)
+    book.agreed("b", 2)
+    assert (tell(book, 202.0), book.behind) == (["a"], 1)
+
+
 def test_new_ones_are_told_at_once_and_old_ones_keep_their_state() -> None:
     book = book_of("a", "gone")
     book.has("a", 1)
