@@ -184,7 +184,7 @@ async def test_both_sides_of_an_idle_connection_get_fin_and_reset_only_if_they_s
             if answers:
                 backend.close()
             else:
-                world.relay.core.tick(monotonic() + 119)
+                world.relay.core.tick(monotonic() + 60)
                 assert world.relay.core.counters.active == 1
                 world.relay.core.tick(monotonic() + 121)
                 with pytest.raises(BrokenPipeError):
