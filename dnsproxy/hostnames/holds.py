@@ -75,6 +75,11 @@ class Holds:
         self.version = 0
         """Grows with every change of those."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether a claim of another namespace ever waits."""
+        return self._seconds > 0
+
     def begin(self) -> None:
         """All sources have reported: from now on a name has a holder."""
         self._begun = True

@@ -15,14 +15,14 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.guards import Guards, refusal
-from dnsproxy.hostnames.holds import Holds, Tenure
+from dnsproxy.hostnames.holds import Holds, Row, Tenure
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.hostnames.outcomes import Outcomes
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
-from dnsproxy.hostnames.verdict import Verdict, judge
+from dnsproxy.hostnames.verdict import Before, Verdict, judge
 from dnsproxy.hostnames.wildcard_bar import is_barred, names_below
 from dnsproxy.hostnames.wildcards import reaches
 
@@ -56,6 +56,8 @@ class Registry:
         self._guards = guards
         self._touched: list[Iterable[str]] = []
         self._enforce_ownership = enforce_ownership
+        self._before: dict[Row, Before] = {}
+        """How names were answered whose namespace has no claim to them any more, while they are held."""
         self._findings: dict[str, Finding] = {}
         self._records: dict[str, Finding | None] = {}
         """Enforced: what the last lookup of each hostname found, also if it contradicts no claim."""
@@ -170,7 +172,19 @@ class Registry:
 
     def replace(self, source: str, key: str, claims: Sequence[Claim], rejections: Sequence[Rejection] = ()) -> None:
         """Set the claims of one object of one source; no claims if it is gone."""
-        self.touch(self.store.replace(source, key, claims, rejections))
+        old = self.store.claims_at(source, key) if self.holds.waits else ()
+        changed = self.store.replace(source, key, claims, rejections)
+        self.touch(changed)
+        for claim in old if changed else ():
+            tenure = self.holds.tenure(claim.hostname, claim.reach)
+            if tenure is not None and tenure.holder.namespace == claim.origin.namespace:
+                self._remember(claim)
+
+    def _remember(self, claim: Claim) -> None:
+        """Until its name is judged next, and as long as it is held then."""
+        if self._targets.addresses_for(claim):
+            row = claim.hostname, claim.reach
+            self._before[row] = Before(self._targets.addresses_for(claim), claim.terms.status)
 
     def touch(self, hostnames: Iterable[str]) -> None:
         """Note that the claims to these hostnames have changed in the store; constant time for any number."""
@@ -231,9 +245,13 @@ class Registry:
         winner = verdict.winner
         if winner is not None and winner.terms.addresses:
             return verdict  # the operator's own name; its holder among the objects stays the same
-        origin = winner.origin if winner is not None else None
-        claimed = winner is not None or self._is_claimed_by_holder(hostname, reach)
+        # Whose answer is lent has the name only when its time is over.
+        origin = winner.origin if winner is not None and not verdict.lent else None
+        claimed = origin is not None or self._is_claimed_by_holder(hostname, reach)
         changed = self.holds.note((hostname, reach), winner=origin, rival=verdict.rival, claimed=claimed, now=now)
+        tenure = self.holds.tenure(hostname, reach)
+        if tenure is None or tenure.until is None:
+            self._before.pop((hostname, reach), None)
         # The reasons have the time until which a claim waits.
         return self.verdict(hostname, reach) if changed else verdict
 
@@ -256,6 +274,7 @@ class Registry:
             enforce=self._enforce_ownership,
             looked=not self._enforce_ownership or hostname in self._records,
             tenure=self._tenure(hostname, reach),
+            before=self._before.get((hostname, reach)),
         )
 
     def _tenure(self, hostname: str, reach: Reach) -> Tenure | None:

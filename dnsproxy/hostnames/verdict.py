@@ -2,8 +2,9 @@
 
 The law: the result depends only on the set of claims and on who has the name, never on their order. Of the claims that
 no guard denies and whose target has an address, the first by rank wins (ranking.py), unless another namespace has the
-name: then the namespace's claim is answered, or none, until the time of holds.py is over. A name without an answer is
-forwarded, because a wrong answer is worse.
+name: then the namespace's claim is answered, or none, until the time of holds.py is over; one whose answer is that of
+before, in place of the same load balancer, is answered while it waits. A name without an answer is forwarded, because a
+wrong answer is worse.
 
 A target without a ready endpoint takes no name away from its claim: only another claim of the same namespace is
 answered meanwhile. Otherwise the name of a relay that restarts would go to whoever claims it, too.
@@ -54,6 +55,8 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """The first by rank, where another namespace has the name."""
     unready: Claim | None = None
     """The claim that has the name, which is forwarded because no endpoint of the claim's target is ready."""
+    lent: bool = False
+    """Whether the winner waits for the name and is answered meanwhile, because the answer is the one of before."""
     contenders: tuple[Claim, ...] = ()
     """The claims that have the name or come first, and those that would if a Service answered for them (`auto`)."""
 
@@ -61,6 +64,14 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     def owner(self) -> Claim | None:
         """The claim that has the name, answered or not."""
         return self.winner or self.unready
+
+
+class Before(NamedTuple):
+    """How a name was answered by the last claim of the namespace that has it."""
+
+    addresses: tuple[str, ...]
+    status: tuple[str, ...]
+    """The load balancer of its object, to which the public record leads; empty if unknown."""
 
 
 class _Trial(NamedTuple):
@@ -87,11 +98,13 @@ def judge(
     enforce: bool = False,
     looked: bool = True,
     tenure: Tenure | None = None,
+    before: Before | None = None,
 ) -> Verdict:
     """Choose between the claims to one hostname and reach. `rights`: None allows every annotation and class.
 
     `finding`: the public record of the name, if there is one to judge by; `enforce`: exclude the claims that it does
-    not confirm, and all if the record was not `looked` up yet; `tenure`: who has the name.
+    not confirm, and all if the record was not `looked` up yet; `tenure`: who has the name; `before`: how it was
+    answered, where that namespace has no claim left.
     """
     holder = tenure.holder if tenure is not None else None
     trials: list[_Trial] = []
@@ -112,14 +125,18 @@ def judge(
     first = next((one for one in able if one.addresses), None)
     owner = _owner_of(able, first, tenure)
     rival = first.claim.origin if first is not None and owner is not first else None
-    winner = _stand_in(able, owner)
+    lent = first if owner is None and first is not None and _is_as_before(first, before) else None
+    winner = lent or _stand_in(able, owner)
     excluded = tuple(_excluded(trials, winner, rival, targets=targets, tenure=tenure))
     contenders = tuple(_contenders(trials, targets=targets, tenure=tenure))
     if winner is None:
         unready = owner.claim if owner is not None else None
         waits = bool(able) and (rival is None or unready is not None)
         return Verdict(None, (), excluded, waits=waits, rival=rival, unready=unready, contenders=contenders)
-    return Verdict(winner.claim, winner.addresses, excluded, winner.doubt, rival=rival, contenders=contenders)
+    is_lent = lent is not None
+    return Verdict(
+        winner.claim, winner.addresses, excluded, winner.doubt, rival=rival, lent=is_lent, contenders=contenders
+    )
 
 
 def _owner_of(able: Iterable[_Trial], first: _Trial | None, tenure: Tenure | None) -> _Trial | None:
@@ -131,6 +148,11 @@ def _owner_of(able: Iterable[_Trial], first: _Trial | None, tenure: Tenure | Non
         return first
     own = next((one for one in able if one.addresses and one.namespace == namespace), None)
     return first if own is not None and _is_route_of(first.claim, own.claim) else own
+
+
+def _is_as_before(one: _Trial, before: Before | None) -> bool:
+    """Whether a claim gives away nothing: the same answer, in place of the same load balancer."""
+    return before is not None and bool(before.status) and before == Before(one.addresses, one.claim.terms.status)
 
 
 def _stand_in(able: Iterable[_Trial], owner: _Trial | None) -> _Trial | None:

@@ -25,10 +25,13 @@ ROW: Final = HOST, Reach.NAME
 RELAY: Final = Targets(("192.0.2.1",), {"empty": ()})
 
 
-def claim(namespace: str, day: int, name: str = "web", *, kind: str = "Ingress", empty: bool = False) -> Claim:
+def claim(
+    namespace: str, day: int, name: str = "web", *, kind: str = "Ingress", empty: bool = False, balancer: str = ""
+) -> Claim:
     """A claim of an object that was created on this day; `empty`: its target has no address."""
     origin = Origin(kind, name, namespace, f"2026-01-{day:02}T00:00:00Z")
-    return Claim(HOST, Reach.NAME, origin, Terms(ingress_class="empty" if empty else None))
+    terms = Terms(ingress_class="empty" if empty else None, status=(balancer,) if balancer else ())
+    return Claim(HOST, Reach.NAME, origin, terms)
 
 
 @dataclass
@@ -119,6 +122,44 @@ def test_a_reinstalled_object_has_its_name_for_good(gone: float) -> None:
     for _ in range(3):
         assert game.owner == "shop"
         game.wait(HOLD)
+
+
+BALANCER: Final = "203.0.113.10"
+TWO_PATHS: Final = claim("shop", 1, balancer=BALANCER), claim("team", 2, balancer=BALANCER)
+"""Two paths of one host, in two namespaces."""
+
+
+def test_a_claim_that_changes_no_answer_is_answered_while_it_waits() -> None:
+    game = played(*TWO_PATHS)
+    game.drop(TWO_PATHS[0])
+    assert (game.owner, game.reasons) == ("team", [])
+    game.wait(HOLD - 1)
+    # It has not got the name: whoever comes back in time has it.
+    game.put(claim("shop", 20, balancer=BALANCER))
+    assert game.owner == "shop"
+    game.drop(claim("shop", 20))
+    game.wait(HOLD)
+    game.put(claim("shop", 20, balancer=BALANCER))
+    assert game.owner == "team"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(claim("team", 2, balancer="203.0.113.99"), id="another balancer"),
+        pytest.param(claim("team", 2), id="an unknown balancer"),
+        pytest.param(claim("team", 2, balancer=BALANCER, empty=True), id="no address"),
+        pytest.param(with_terms(TWO_PATHS[1], target="192.0.2.66"), id="another answer in place of the same balancer"),
+    ],
+)
+def test_a_claim_that_would_change_the_answer_waits_from_the_moment_at_which_it_would(other: Claim) -> None:
+    for claims in ([TWO_PATHS[0], other], TWO_PATHS):
+        game = played(*claims)
+        game.drop(TWO_PATHS[0])
+        game.put(other)
+        assert game.owner == ""
+        game.wait(HOLD)
+        assert game.owner == ("" if other.terms.ingress_class else "team")
 
 
 def test_a_name_that_nobody_claims_is_reserved_for_its_namespace() -> None:
@@ -339,6 +380,15 @@ class Model:
     holder: str = ""
     since: str = ""
     waiting: float | None = None
+    before: Any = None
+    """The answer and the balancer of the last claim of the holder that went or changed."""
+
+    def change(self, key: str, one: Claim | None) -> None:
+        old = self.claims.pop(key, None)
+        if old is not None and old != one and old.origin.namespace == self.holder and _answer(old) is not None:
+            self.before = _answer(old)
+        if one is not None:
+            self.claims[key] = one
 
     def age(self, one: Claim) -> str:
         created = one.origin.created
@@ -354,12 +404,14 @@ class Model:
         claimed = any(one.origin.namespace == self.holder for one in self.claims.values())
         own = [one for one in able if one.origin.namespace == self.holder]
         if (able and able[0] in own) or (not able and claimed):
-            self.waiting = None
+            self.waiting = self.before = None
         elif self.holder:
             self.waiting = now if self.waiting is None else self.waiting
             if now - self.waiting < HOLD:
-                return self.holder if own else ""
+                lent = bool(able) and able[0].terms.status and _answer(able[0]) == self.before
+                return self.holder if own else able[0].origin.namespace if lent else ""
             self.holder = self.since = ""
+            self.before = None
         if not able:
             return ""
         if able[0].origin.namespace != self.holder:
@@ -375,7 +427,12 @@ OBJECTS: Final = st.builds(
     st.sampled_from(["a", "b"]),
     kind=st.sampled_from(["Ingress", "HTTPRoute"]),
     empty=st.booleans(),
+    balancer=st.sampled_from(["", "203.0.113.1", "203.0.113.2"]),
 )
+
+
+def _answer(one: Claim) -> Any:
+    return None if one.terms.ingress_class == "empty" else one.terms.status
 
 
 class ComingAndGoing(RuleBasedStateMachine):
@@ -390,13 +447,13 @@ class ComingAndGoing(RuleBasedStateMachine):
     @rule(one=OBJECTS)
     def put(self, one: Claim) -> None:
         self.game.put(one)
-        self.model.claims[f"{one.origin}"] = one
+        self.model.change(f"{one.origin}", one)
         self.owner = self.model.settle(self.game.now)
 
     @rule(one=OBJECTS)
     def drop(self, one: Claim) -> None:
         self.game.drop(one)
-        self.model.claims.pop(f"{one.origin}", None)
+        self.model.change(f"{one.origin}", None)
         self.owner = self.model.settle(self.game.now)
 
     @rule(seconds=st.sampled_from([1.0, HOLD / 2, HOLD - 1, HOLD, 3 * HOLD]))
@@ -408,6 +465,9 @@ class ComingAndGoing(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         self.game = restarted(self.game)
+        # A snapshot has no answers.
+        self.model.before = None
+        self.owner = self.model.settle(self.game.now)
 
     @invariant()
     def the_same_namespace_is_answered(self) -> None:
