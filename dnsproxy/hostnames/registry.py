@@ -182,9 +182,9 @@ class Registry:
 
     def _remember(self, claim: Claim) -> None:
         """Until its name is judged next, and as long as it is held then."""
-        if self._targets.addresses_for(claim):
-            row = claim.hostname, claim.reach
-            self._before[row] = Before(self._targets.addresses_for(claim), claim.terms.status)
+        addresses = self._targets.addresses_for(claim)
+        if addresses:
+            self._before[claim.hostname, claim.reach] = Before(addresses, claim.terms.status)
 
     def touch(self, hostnames: Iterable[str]) -> None:
         """Note that the claims to these hostnames have changed in the store; constant time for any number."""

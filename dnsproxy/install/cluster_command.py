@@ -143,7 +143,8 @@ async def _read_taken(client: ApiClient, planned: Planned, request: InstallReque
     lines = find_taken_lines(planned.found, planned.choice.method, planned.edits.zones)
     if not lines:
         return ()
-    taken = await read_taken_hosts(client, (request.admin,) if request.admin else (), lines)
+    pods = (request.admin,) if request.admin else ()
+    taken = await read_taken_hosts(client, pods, lines, planned.edits.zones)
     return taken.sentences()
 
 

@@ -11,9 +11,10 @@ from typing import Final
 
 from dnsproxy.corefile.cluster_zones import block_zones
 from dnsproxy.corefile.rewrite_lines import Rewrite
-from dnsproxy.dns.names import Reach, is_within
+from dnsproxy.corefile.zones import ROOT
+from dnsproxy.dns.names import BadName, Reach, is_within, parse_zone
 from dnsproxy.install.change.routes import Routes
-from dnsproxy.install.change.taken_hosts import foreign_zones, names_of_lines
+from dnsproxy.install.change.taken_hosts import names_of_lines
 from dnsproxy.install.change.zones import REVERSE, notes_on_plugins
 
 _ANSWERING: Final = ("auto", "azure", "clouddns", "etcd", "file", "k8s_external", "route53", "secondary", "template")
@@ -27,7 +28,7 @@ class Rules:
         self._routes = routes
         self._absent = absent
         self._cluster = (domain, *block_zones(routes.root), *(zone.removesuffix(".") for zone in REVERSE))
-        self._foreign = dict(foreign_zones(routes))
+        self._foreign = dict(_foreign_zones(routes))
         before, after = routes.directives[: routes.turn], routes.directives[routes.turn :]
         self._taken = list(names_of_lines(before))
         self._taken_later = list(names_of_lines(after))
@@ -64,3 +65,21 @@ class Rules:
         for placed in self._routes.named("rewrite"):
             if any(word.text.lower() == "regex" for word in placed.directive.words):
                 yield f"a rewrite of others has a regular expression, which is not compared with names ({placed.place})"
+
+
+def _foreign_zones(routes: Routes) -> Iterator[tuple[str, str]]:
+    for route in routes.forwards():
+        for zone in (route.forward.zone, *route.forward.excepted()):
+            if zone not in (None, ROOT):
+                yield from _normal(zone, str(route) if zone == route.forward.zone else f"the upstreams beside {route}")
+    for served in routes.keys:
+        if not served.is_root_block and served.zone != ROOT:
+            yield from _normal(served.zone, f"the server block of {served.key.text} ({served.place})")
+
+
+def _normal(zone: str, whose: str) -> Iterator[tuple[str, str]]:
+    """The zone as a name in normal form; nothing for reverse zones in CIDR notation, and other names of no host."""
+    try:
+        yield parse_zone(zone), whose
+    except BadName:
+        return

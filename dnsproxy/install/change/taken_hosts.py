@@ -15,8 +15,7 @@ from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.requests import Fault
 from dnsproxy.corefile.model import listed
 from dnsproxy.corefile.taken_names import EXACT, SUFFIX, TakenNames, taken_names
-from dnsproxy.corefile.zones import ROOT
-from dnsproxy.dns.names import BadName, parse_zone
+from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.routes import PlacedDirective, Routes, find_routes
 
@@ -28,6 +27,12 @@ class TakenLine:
     names: TakenNames
     what: str
     """The line and its place, for messages: `hosts (Corefile in ConfigMap kube-system/coredns, line 7)`."""
+    excepted: tuple[TakenNames, ...] = ()
+    """What of these it leaves to the lines after it."""
+
+    def takes(self, hostname: str) -> bool:
+        """Whether it answers a name in normal form."""
+        return self.names.takes(hostname) and not any(one.takes(hostname) for one in self.excepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +66,12 @@ def find_taken_lines(found: Found, method: Method | None, zones: Collection[str]
     return tuple(lines)
 
 
-def find_taken_hosts(lines: Iterable[TakenLine], hostnames: Iterable[str]) -> TakenHosts:
-    """Which of the hostnames are taken; a wildcard is, if every name below it is."""
+def find_taken_hosts(lines: Iterable[TakenLine], hostnames: Iterable[str], zones: Collection[str]) -> TakenHosts:
+    """Which of the hostnames in the stanza's zones are taken; a wildcard is, if every name below it is."""
     lines = tuple(lines)
-    firsts = ((host, next((line.what for line in lines if line.names.takes(host)), "")) for host in set(hostnames))
+    dotted = [zone.removesuffix(".") + "." for zone in zones]
+    wanted = {host for host in hostnames if any(is_at_or_below(f"{host}.", zone) for zone in dotted)}
+    firsts = ((host, next((line.what for line in lines if line.takes(host)), "")) for host in wanted)
     return TakenHosts(tuple(sorted((host, what) for host, what in firsts if what)))
 
 
@@ -74,27 +81,22 @@ def names_of_lines(directives: Iterable[PlacedDirective]) -> Iterator[tuple[Take
         yield from ((one, f"{placed.directive.name} ({placed.place})") for one in taken_names(placed.directive))
 
 
-def foreign_zones(routes: Routes) -> Iterator[tuple[str, str]]:
-    """The zones whose names go elsewhere, in normal form, and where to."""
-    for route in routes.forwards():
-        for zone in (route.forward.zone, *route.forward.excepted()):
-            if zone not in (None, ROOT):
-                yield from _normal(zone, str(route) if zone == route.forward.zone else f"the upstreams beside {route}")
-    for served in routes.keys:
-        if not served.is_root_block and served.zone != ROOT:
-            yield from _normal(served.zone, f"the server block of {served.key.text} ({served.place})")
-
-
 def _lines_of(routes: Routes) -> Iterator[TakenLine]:
     yield from (TakenLine(names, what) for names, what in names_of_lines(routes.directives))
-    for zone, whose in foreign_zones(routes):
-        yield TakenLine(TakenNames(EXACT, f"{zone}."), whose)
-        yield TakenLine(TakenNames(SUFFIX, f".{zone}."), whose)
+    for route in routes.forwards():
+        excepted = tuple(names for zone in route.forward.excepted() for names in _in_zone(zone))
+        if route.forward.zone == ROOT:
+            # The stanza stands before it with the same exceptions, and no forward after it is asked.
+            yield from (TakenLine(names, f"the upstreams beside {route}") for names in excepted)
+            break
+        if route.forward.zone is not None:
+            yield from (TakenLine(names, str(route), excepted) for names in _in_zone(route.forward.zone))
+    for served in routes.keys:
+        if not served.is_root_block and served.zone != ROOT:
+            what = f"the server block of {served.key.text} ({served.place})"
+            yield from (TakenLine(names, what) for names in _in_zone(served.zone))
 
 
-def _normal(zone: str, whose: str) -> Iterator[tuple[str, str]]:
-    """The zone as a name in normal form; nothing for reverse zones in CIDR notation, and other names of no host."""
-    try:
-        yield parse_zone(zone), whose
-    except BadName:
-        return
+def _in_zone(zone: str) -> tuple[TakenNames, ...]:
+    dotted = normalize_zone(zone)
+    return TakenNames(EXACT, dotted), TakenNames(SUFFIX, f".{dotted}")

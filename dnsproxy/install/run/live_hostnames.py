@@ -5,7 +5,7 @@ The law: they are read when they are needed, and never more than once for one pl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -83,17 +83,19 @@ async def read_zones(
     return FoundZones(tuple(hostnames), source, own.doubt, f"{note}; --from names an admin port that answers here")
 
 
-async def read_taken_hosts(client: ApiClient, pods: Sequence[Endpoint], lines: Sequence[TakenLine]) -> TakenHosts:
+async def read_taken_hosts(
+    client: ApiClient, pods: Sequence[Endpoint], lines: Sequence[TakenLine], zones: Collection[str]
+) -> TakenHosts:
     """Which names of the table of the first pod that answers, or else of the Ingresses, other lines answer."""
     for pod in pods:
         with suppress(StartError):
-            return find_taken_hosts(lines, (await read_hostnames(client, pod))[0])
+            return find_taken_hosts(lines, (await read_hostnames(client, pod))[0], zones)
     try:
         hostnames, _ = await read_hostnames(client, None)
     except StartError as error:
         fault = error.fault if isinstance(error, HostsDenied) else fault_of(ALL_INGRESSES, Unreadable(str(error)))
         return TakenHosts(unread=fault)
-    return find_taken_hosts(lines, hostnames)
+    return find_taken_hosts(lines, hostnames, zones)
 
 
 async def read_coverage(

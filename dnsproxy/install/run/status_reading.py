@@ -166,7 +166,8 @@ async def _read_taken(client: ApiClient, request: StatusRequest, found: Found, t
     if not lines:
         return TakenHosts()
     pods = await read_own_pods(client, request.own) if request.admin is None else (request.admin,)
-    return await read_taken_hosts(client, () if isinstance(pods, Fault) else pods, lines)
+    zones = [zone for trace in traces for zone in trace.zones]
+    return await read_taken_hosts(client, () if isinstance(pods, Fault) else pods, lines, zones)
 
 
 async def _read_names(

@@ -17,7 +17,8 @@ def taken(lines: str, *, block: str = "", method: Method = Method.COREFILE, zone
     objects = manifests("kubeadm")
     data = pick(objects, "ConfigMap", "coredns")["data"]
     data["Corefile"] = data["Corefile"].replace("    forward", f"{lines}\n    forward", 1) + block
-    return [host for host, _ in find_taken_hosts(find_taken_lines(discover(objects), method, [zone]), HOSTS).hosts]
+    found = find_taken_lines(discover(objects), method, [zone])
+    return [host for host, _ in find_taken_hosts(found, HOSTS, [zone]).hosts]
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,26 @@ def test_before_a_server_block_of_our_own_no_line_of_another_block_counts() -> N
     assert taken(line, method=Method.STUB_DOMAINS, zone="example.org.") == []
 
 
+def test_a_host_outside_the_zones_of_the_stanza_is_not_its_business() -> None:
+    line = "    rewrite name suffix .example.org .example"
+    assert taken(line, zone="example.net.") == []
+    assert taken(line, zone="apps.example.org.") == ["*.apps.example.org"]
+
+
+def test_a_forward_leaves_what_it_excepts_and_one_after_the_stanza_takes_nothing() -> None:
+    lines = "    forward example.org 192.0.2.9 {\n        except apps.example.org\n    }"
+    assert taken(lines) == ["app.example.org"]
+    objects = manifests("kubeadm")
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace("    cache", "    forward example.org 192.0.2.9\n    cache", 1)
+    lines_after = find_taken_lines(discover(objects), Method.COREFILE, [ROOT])
+    assert find_taken_hosts(lines_after, HOSTS, [ROOT]).hosts == ()
+    data["Corefile"] = data["Corefile"].replace("       max_concurrent 1000", "       except example.net", 1)
+    (host,) = find_taken_hosts(find_taken_lines(discover(objects), Method.COREFILE, [ROOT]), HOSTS, [ROOT]).hosts
+    assert host[0] == "shop.example.net"
+    assert host[1].startswith("the upstreams beside `forward .` (")
+
+
 def test_what_coredns_would_not_load_takes_nothing() -> None:
     assert taken("    hosts {\n        192.0.2.1 app.example.org\n    }\n    hosts {\n    }") == []
 
@@ -58,6 +79,7 @@ def test_a_sentence_names_the_line_and_its_hosts() -> None:
     objects = manifests("kubeadm")
     data = pick(objects, "ConfigMap", "coredns")["data"]
     data["Corefile"] = data["Corefile"].replace("    forward", "    rewrite name suffix .org .example\n    forward", 1)
-    (sentence,) = find_taken_hosts(find_taken_lines(discover(objects), Method.COREFILE, [ROOT]), HOSTS).sentences()
+    lines = find_taken_lines(discover(objects), Method.COREFILE, [ROOT])
+    (sentence,) = find_taken_hosts(lines, HOSTS, [ROOT]).sentences()
     assert sentence.startswith("rewrite (Corefile in ConfigMap kube-system/coredns, line ")
     assert sentence.endswith(") answers *.apps.example.org, app.example.org")
