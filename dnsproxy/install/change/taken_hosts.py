@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.requests import Fault
 from dnsproxy.corefile.model import listed
 from dnsproxy.corefile.taken_names import EXACT, SUFFIX, TakenNames, taken_names
-from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
+from dnsproxy.corefile.zones import ROOT, is_at_or_below
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.routes import PlacedDirective, Routes, find_routes
 
@@ -83,6 +84,8 @@ def names_of_lines(directives: Iterable[PlacedDirective]) -> Iterator[tuple[Take
 
 def _lines_of(routes: Routes) -> Iterator[TakenLine]:
     yield from (TakenLine(names, what) for names, what in names_of_lines(routes.directives))
+    for placed in routes.named("hosts"):
+        yield from _unlisted(placed)
     for route in routes.forwards():
         excepted = tuple(names for zone in route.forward.excepted() for names in _in_zone(zone))
         if route.forward.zone == ROOT:
@@ -97,6 +100,18 @@ def _lines_of(routes: Routes) -> Iterator[TakenLine]:
             yield from (TakenLine(names, what) for names in _in_zone(served.zone))
 
 
+def _unlisted(placed: PlacedDirective) -> Iterator[TakenLine]:
+    """The names that a `hosts` fails because it has them not, and does not leave to the next plugin."""
+    options = groupby(placed.directive.options, key=lambda word: word.line)
+    falls = [words for words in ([word.text for word in line] for _, line in options) if words[0] == "fallthrough"]
+    if ["fallthrough"] in falls:
+        return
+    left = tuple(names for words in falls for zone in words[1:] for names in _in_zone(zone))
+    what = f"{placed.directive.name} ({placed.place})"
+    for zone in [word.text for word in placed.directive.arguments[1:]] or [ROOT]:
+        yield from (TakenLine(names, what, left) for names in _in_zone(zone))
+
+
 def _in_zone(zone: str) -> tuple[TakenNames, ...]:
-    dotted = normalize_zone(zone)
-    return TakenNames(EXACT, dotted), TakenNames(SUFFIX, f".{dotted}")
+    dotted = zone.lower().removesuffix(".") + "."
+    return TakenNames(EXACT, dotted), TakenNames(SUFFIX, dotted if dotted == ROOT else f".{dotted}")

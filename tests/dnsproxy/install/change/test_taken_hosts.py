@@ -33,7 +33,8 @@ def taken(lines: str, *, block: str = "", method: Method = Method.COREFILE, zone
         pytest.param("    rewrite name exact x.apps.example.org a.example", [], id="one name below a wildcard"),
         pytest.param("    rewrite name suffix ample.org .example", [HOSTS[1], HOSTS[0]], id="a suffix amid a label"),
         pytest.param("    rewrite name regex .*[.]example[.]org a.example", [], id="a regular expression"),
-        pytest.param("    hosts /etc/hosts", [], id="a file"),
+        pytest.param("    hosts /etc/hosts {\n        fallthrough\n    }", [], id="a file"),
+        pytest.param("    hosts /etc/hosts example.net", ["shop.example.net"], id="a file that leaves nothing"),
     ],
 )
 def test_a_line_takes_what_it_answers(lines: str, hosts: list[str]) -> None:
