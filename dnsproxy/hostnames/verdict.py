@@ -55,10 +55,10 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     """The first by rank, where another namespace has the name."""
     unready: Claim | None = None
     """The claim that has the name, which is forwarded because no endpoint of the claim's target is ready."""
-    lent: bool = False
-    """Whether the winner waits for the name and is answered meanwhile, because the answer is the one of before."""
     contenders: tuple[Claim, ...] = ()
     """The claims that have the name or come first, and those that would if a Service answered for them (`auto`)."""
+    lent: bool = False
+    """Whether the winner waits for the name and is answered meanwhile, because the answer is the one of before."""
 
     @property
     def owner(self) -> Claim | None:

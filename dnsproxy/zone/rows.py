@@ -142,7 +142,7 @@ def _parse_judged(hostname: str, one: _Judged) -> Judgement:
     contenders = tuple(claim for claim in found if claim is not None)
     # The addresses of a name whose Service is not ready stay in the row, and are no answer.
     answered = one.addresses if winner is not None else ()
-    verdict = Verdict(winner, answered, excluded, one.doubt, one.waits, None, unready, contenders)
+    verdict = Verdict(winner, answered, excluded, one.doubt, waits=one.waits, unready=unready, contenders=contenders)
     owned = winner is not None or unready is not None
     if owned != bool(one.addresses):
         raise ValueError(f"{hostname!a} has addresses without a claim, or a claim without addresses")
