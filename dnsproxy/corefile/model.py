@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
 from typing import Final
 
 from dnsproxy.corefile.lexer import Comment, Token, comments, join
@@ -84,6 +85,11 @@ class Directive:
     def options(self) -> tuple[Token, ...]:
         """The words inside the nested block, without its braces."""
         return self.words[self._opening + 1 : -1]
+
+    @property
+    def option_lines(self) -> tuple[list[str], ...]:
+        """The same as texts, line by line."""
+        return tuple([word.text for word in line] for _, line in groupby(self.options, key=lambda word: word.line))
 
     @property
     def _opening(self) -> int:

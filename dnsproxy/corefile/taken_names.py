@@ -7,20 +7,20 @@ neither is a file on CoreDNS's disk.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.corefile.lexer import Token
 from dnsproxy.corefile.model import Directive
+from dnsproxy.corefile.zones import ROOT
 from sidecar.values.endpoints import is_address
 
-EXACT: Final = "exact"
-SUFFIX: Final = "suffix"
+_EXACT: Final = "exact"
+_SUFFIX: Final = "suffix"
 _MATCHES: Final[dict[str, Callable[[str, str], bool]]] = {
-    EXACT: str.__eq__,
-    SUFFIX: str.endswith,
+    _EXACT: str.__eq__,
+    _SUFFIX: str.endswith,
     "prefix": str.startswith,
     "substring": str.__contains__,
 }
@@ -47,9 +47,9 @@ class TakenNames:
     def takes_below(self, parent: str) -> bool:
         """Whether it may take a name below a name in normal form."""
         end = f".{parent}."
-        if self.kind == EXACT:
+        if self.kind == _EXACT:
             return self.text.endswith(end)
-        return self.kind != SUFFIX or self.text.endswith(end) or end.endswith(self.text)
+        return self.kind != _SUFFIX or self.text.endswith(end) or end.endswith(self.text)
 
 
 def taken_names(directive: Directive) -> Iterator[TakenNames]:
@@ -57,9 +57,15 @@ def taken_names(directive: Directive) -> Iterator[TakenNames]:
     if directive.name == "template":
         yield from _in_template(directive)
     elif directive.name == "hosts":
-        yield from _in_hosts(directive.options)
+        yield from _in_hosts(directive)
     elif directive.name == "rewrite":
         yield from _in_rewrite([word.text for word in _words_of(directive)])
+
+
+def names_in_zone(zone: str) -> tuple[TakenNames, TakenNames]:
+    """All names of a zone: its own, and those below it."""
+    dotted = zone.lower().removesuffix(".") + "."
+    return TakenNames(_EXACT, dotted), TakenNames(_SUFFIX, dotted if dotted == ROOT else f".{dotted}")
 
 
 def _words_of(directive: Directive) -> tuple[Token, ...]:
@@ -73,27 +79,21 @@ def _in_rewrite(words: list[str]) -> Iterator[TakenNames]:
     field, names = words[:1], words[1:]
     if [one.lower() for one in field] != ["name"] or len(names) < _LEAST:
         return
-    kind, text = (EXACT, names[0]) if len(names) == _LEAST else (names[0].lower(), names[1])
+    kind, text = (_EXACT, names[0]) if len(names) == _LEAST else (names[0].lower(), names[1])
     if kind in _MATCHES:
         yield TakenNames(kind, f"{text.lower().removesuffix('.')}.")
 
 
 def _in_template(directive: Directive) -> Iterator[TakenNames]:
     """The zones of `template CLASS TYPE ZONE...`: without a `match`, the template answers every name of them."""
-    klass, kind, *zones = [word.text for word in directive.arguments] + [""] * 2
-    asked = klass.upper() in _CLASSES and kind.upper() in _ADDRESS_TYPES
-    if not asked or any(word.text == "match" for word in directive.options):
-        return
-    for zone in filter(None, zones):
-        name = zone.lower().removesuffix(".")
-        if name:
-            yield TakenNames(EXACT, f"{name}.")
-            yield TakenNames(SUFFIX, f".{name}.")
+    match [word.text for word in directive.arguments]:
+        case [klass, kind, *zones] if klass.upper() in _CLASSES and kind.upper() in _ADDRESS_TYPES:
+            if not any(word.text == "match" for word in directive.options):
+                yield from (names for zone in zones if zone != ROOT for names in names_in_zone(zone))
 
 
-def _in_hosts(options: tuple[Token, ...]) -> Iterator[TakenNames]:
+def _in_hosts(directive: Directive) -> Iterator[TakenNames]:
     """The names in the lines of an inline hosts file."""
-    for _, line in itertools.groupby(options, key=lambda word: word.line):
-        address, *names = [word.text for word in line]
+    for address, *names in directive.option_lines:
         if is_address(address):
-            yield from (TakenNames(EXACT, f"{name.lower().removesuffix('.')}.") for name in names)
+            yield from (TakenNames(_EXACT, f"{name.lower().removesuffix('.')}.") for name in names)

@@ -133,9 +133,14 @@ def judge(
         unready = owner.claim if owner is not None else None
         waits = bool(able) and (rival is None or unready is not None)
         return Verdict(None, (), excluded, waits=waits, rival=rival, unready=unready, contenders=contenders)
-    is_lent = lent is not None
     return Verdict(
-        winner.claim, winner.addresses, excluded, winner.doubt, rival=rival, lent=is_lent, contenders=contenders
+        winner.claim,
+        winner.addresses,
+        excluded,
+        winner.doubt,
+        rival=rival,
+        contenders=contenders,
+        lent=lent is not None,
     )
 
 

@@ -54,7 +54,7 @@ async def prove(
 
 
 async def refuse_denied(client: ApiClient, services: Iterable[Service]) -> tuple[Refusal, ...]:
-    """The Services whose status may not have ipMode Proxy, whoever writes it. Raises ApiError.
+    """The Services for which the API server refuses a status with ipMode Proxy. Raises ApiError.
 
     Another policy or a webhook may deny it; then each write of the provider would be refused, with all that it says.
     """

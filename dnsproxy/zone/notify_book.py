@@ -2,7 +2,7 @@
 
 The law: pure; `now` in seconds. A secondary is told until it has asked for the current version, at longer and longer
 intervals, and never twice within PAUSE, or SHORT_PAUSE if it keeps up. A zone that it refuses is not told to it again.
-Of several at one address nobody knows which has asked: each counts once it has agreed to the NOTIFY as well.
+A transfer does not tell which of several secondaries at one address made it: each has to answer the NOTIFY, too.
 """
 
 from __future__ import annotations

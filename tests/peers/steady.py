@@ -162,8 +162,8 @@ async def _ask_datagram(port: int, message: bytes) -> bytes:
         await client.send(message)
         while True:
             reply = await client.recv(65535)
-            # A late reply to whoever had our port before us is dropped, as every resolver does. CoreDNS looks for a
-            # loop by asking itself, waits two seconds, and answers itself after four while dnsproxy hangs.
+            # Replies to an earlier owner of our port are dropped, as every resolver does: CoreDNS asks itself to find a
+            # loop, waits two seconds, and sends the reply after four while dnsproxy hangs.
             if reply[:2] == message[:2] and reply[12 : len(message)] == message[12:]:
                 return reply
 

@@ -14,7 +14,7 @@ ANSWERED = "192.0.2.7"
 
 
 @pytest.mark.parametrize("other", [query("h2.apps.example.org", ident=7), query("1.2", 13)], ids=["ID", "name"])
-async def test_a_late_reply_to_whoever_had_the_port_before_counts_for_nobody(other: bytes) -> None:
+async def test_a_late_reply_to_an_earlier_owner_of_the_port_is_not_counted(other: bytes) -> None:
     async def answer(server: trio.socket.SocketType) -> None:
         while True:
             message, client = await server.recvfrom(512)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.requests import Fault
 from dnsproxy.corefile.model import listed
-from dnsproxy.corefile.taken_names import EXACT, SUFFIX, TakenNames, taken_names
+from dnsproxy.corefile.taken_names import TakenNames, names_in_zone, taken_names
 from dnsproxy.corefile.zones import ROOT, is_at_or_below
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.routes import PlacedDirective, Routes, find_routes
@@ -87,31 +86,25 @@ def _lines_of(routes: Routes) -> Iterator[TakenLine]:
     for placed in routes.named("hosts"):
         yield from _unlisted(placed)
     for route in routes.forwards():
-        excepted = tuple(names for zone in route.forward.excepted() for names in _in_zone(zone))
+        excepted = tuple(names for zone in route.forward.excepted() for names in names_in_zone(zone))
         if route.forward.zone == ROOT:
             # The stanza stands before it with the same exceptions, and no forward after it is asked.
             yield from (TakenLine(names, f"the upstreams beside {route}") for names in excepted)
             break
         if route.forward.zone is not None:
-            yield from (TakenLine(names, str(route), excepted) for names in _in_zone(route.forward.zone))
+            yield from (TakenLine(names, str(route), excepted) for names in names_in_zone(route.forward.zone))
     for served in routes.keys:
         if not served.is_root_block and served.zone != ROOT:
             what = f"the server block of {served.key.text} ({served.place})"
-            yield from (TakenLine(names, what) for names in _in_zone(served.zone))
+            yield from (TakenLine(names, what) for names in names_in_zone(served.zone))
 
 
 def _unlisted(placed: PlacedDirective) -> Iterator[TakenLine]:
     """The names that a `hosts` fails because it has them not, and does not leave to the next plugin."""
-    options = groupby(placed.directive.options, key=lambda word: word.line)
-    falls = [words for words in ([word.text for word in line] for _, line in options) if words[0] == "fallthrough"]
+    falls = [words for words in placed.directive.option_lines if words[0] == "fallthrough"]
     if ["fallthrough"] in falls:
         return
-    left = tuple(names for words in falls for zone in words[1:] for names in _in_zone(zone))
+    left = tuple(names for words in falls for zone in words[1:] for names in names_in_zone(zone))
     what = f"{placed.directive.name} ({placed.place})"
     for zone in [word.text for word in placed.directive.arguments[1:]] or [ROOT]:
-        yield from (TakenLine(names, what, left) for names in _in_zone(zone))
-
-
-def _in_zone(zone: str) -> tuple[TakenNames, ...]:
-    dotted = zone.lower().removesuffix(".") + "."
-    return TakenNames(EXACT, dotted), TakenNames(SUFFIX, dotted if dotted == ROOT else f".{dotted}")
+        yield from (TakenLine(names, what, left) for names in names_in_zone(zone))

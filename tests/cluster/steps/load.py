@@ -61,7 +61,7 @@ def look_up(nameserver: str, name: str, wanted: str) -> str:
 
 
 def receive_reply(client: socket.socket, query: bytes) -> bytes:
-    """The reply to this query: a late one to whoever had our port before us is dropped, as every resolver does."""
+    """The reply to this query. Replies to an earlier owner of our port are dropped, as every resolver does."""
     until = time.monotonic() + PATIENCE
     while (left := until - time.monotonic()) > 0:
         client.settimeout(left)

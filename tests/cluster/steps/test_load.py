@@ -73,7 +73,7 @@ def test_a_lookup_is_counted_correctly(
 
 
 @pytest.mark.parametrize("at", [0, 13], ids=["another ID", "another name"])
-def test_a_late_reply_to_whoever_had_the_port_before_is_dropped(at: int) -> None:
+def test_a_late_reply_to_an_earlier_owner_of_the_port_is_dropped(at: int) -> None:
     def of_another(query: bytes) -> bytes:
         """REFUSED, as CoreDNS says to its own look for a loop, four seconds late when dnsproxy hangs."""
         reply = bytearray(query)

@@ -134,7 +134,7 @@ def test_a_claim_that_changes_no_answer_is_answered_while_it_waits() -> None:
     game.drop(TWO_PATHS[0])
     assert (game.owner, game.reasons) == ("team", [])
     game.wait(HOLD - 1)
-    # It has not got the name: whoever comes back in time has it.
+    # The name is still the first namespace's, which has it again if its object comes back in time.
     game.put(claim("shop", 20, balancer=BALANCER))
     assert game.owner == "shop"
     game.drop(claim("shop", 20))

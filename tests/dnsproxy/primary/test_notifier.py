@@ -105,7 +105,7 @@ async def test_of_two_at_one_address_one_that_fetches_does_not_stand_for_the_oth
                 nursery.start_soon(agree, one)
                 await served.running.ask(format_request(ZONE, serial=1, ident=5))
                 await wait_until(lambda: notifier.behind[ZONE] == 1)
-                # Whose NOTIFYs are lost is told until it agrees, too.
+                # The other one does not answer: the primary sends it the NOTIFY again and again.
                 for _ in range(10):
                     await receive(two)
                 assert notifier.behind[ZONE] == 1

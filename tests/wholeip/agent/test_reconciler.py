@@ -423,7 +423,7 @@ async def test_who_waits_for_transactions_hears_of_each(autojump_clock: MockCloc
 
 @asynccontextmanager
 async def hearing(api: LiveApi, node: Node) -> AsyncIterator[list[Update]]:
-    """What is told once the kernel has LB for POD; it goes on to the end of the agent."""
+    """The updates that the agent applies after the kernel has LB for POD, until the agent ends."""
     heard: list[Update] = []
     put_service(api)
     put_slice(api)
