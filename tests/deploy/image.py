@@ -61,7 +61,8 @@ class Image:
         buildah("push", "--quiet", self.name, f"docker-archive:{file}:{name}")
 
     def remove(self) -> None:
-        buildah("rmi", "--force", self.name)
+        # Not --force: of an equal image of another run it would take the name too.
+        buildah("rmi", self.name)
 
 
 def copy_sources(folder: Path) -> Path:
@@ -93,6 +94,20 @@ def build_image(
     options += [f"--build-arg=PIP_INDEX_URL={index}"] if index else []
     options += [f"--build-arg=BASE={base}"]
     buildah("bud", "--quiet", *options, "--tag", name, str(context))
+    return Image(name)
+
+
+def read_image(archive: str, *, machine: str) -> Image:
+    """An image of an archive (`oci-archive:FILE:TAG`) for a machine (amd64, arm64), under a name of this process.
+
+    `buildah pull` would give it the name in the archive: that of every other image of the release that is here, which
+    would then have none and be pruned.
+    """
+    name = f"localhost/switchback-read-{machine}:{os.getpid()}"
+    storage = f"[{os.environ.get('STORAGE_DRIVER', 'overlay')}@{_storage()}/root+{_storage()}/run]"
+    choice = ["--override-os=linux", f"--override-arch={machine}"]
+    words = [*_locked("--shared"), program("skopeo"), *choice, "copy", "--quiet", archive]
+    subprocess.run([*words, f"containers-storage:{storage}{name}"], check=True)
     return Image(name)
 
 
@@ -134,12 +149,16 @@ def buildah_command() -> list[str]:
 
 def _locked(*how: str) -> list[str]:
     """The beginning of a command that holds the storage's lock."""
-    (peers_cache() / "buildah").mkdir(parents=True, exist_ok=True)
-    return ["flock", "--no-fork", *how, str(peers_cache() / "buildah" / "builds.lock")]
+    _storage().mkdir(parents=True, exist_ok=True)
+    return ["flock", "--no-fork", *how, str(_storage() / "builds.lock")]
+
+
+def _storage() -> Path:
+    return peers_cache() / "buildah"
 
 
 def _buildah() -> list[str]:
-    storage = peers_cache() / "buildah"
+    storage = _storage()
     driver = os.environ.get("STORAGE_DRIVER", "overlay")
     return [program("buildah"), f"--root={storage}/root", f"--runroot={storage}/run", f"--storage-driver={driver}"]
 

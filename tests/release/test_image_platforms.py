@@ -15,13 +15,13 @@ import pytest
 
 from release.artefacts import image_name
 from tests.deploy.containers import in_pod, output, packages_in, running
-from tests.deploy.image import BASE, BASE_ARM64, Image, buildah
+from tests.deploy.image import BASE, BASE_ARM64, Image, forget_unnamed, has_image, read_image
 from tests.kit.faulty_api import AUTHORITY
 from tests.kit.programs import program
 from tests.release.clones import VERSION
 
 pytestmark = [
-    pytest.mark.peer("buildah", "debian-base", "debian-base-arm64", "kubectl", "readelf"),
+    pytest.mark.peer("buildah", "debian-base", "debian-base-arm64", "kubectl", "readelf", "skopeo"),
     pytest.mark.timeout(900),
 ]
 
@@ -37,9 +37,14 @@ def images(image_dist: Path) -> Iterator[Mapping[str, Image]]:
     with ExitStack() as stack:
         pulled = {}
         for machine in MACHINES:
-            pulled[machine] = Image(buildah("pull", "--quiet", f"--platform=linux/{machine}", source).strip())
+            pulled[machine] = read_image(source, machine=machine)
             stack.callback(pulled[machine].remove)
         yield pulled
+
+
+def test_another_run_that_prunes_leaves_them(images: Mapping[str, Image]) -> None:
+    forget_unnamed()
+    assert [name for name, image in images.items() if not has_image(image.name)] == []
 
 
 @both
