@@ -125,6 +125,8 @@ def _by_ports(one: SubjectFacts, service: ServiceFacts, facts: Facts, lines: tup
     web = [state for state in states if state.tls is not None]
     lines = (*lines, *(state.evidence for state in states))
     demands = {state.demand for state in web}
+    if Demand.HEADER in demands and (kept_out := _kept_out(one, service, facts, lines, states)) is not None:
+        return kept_out
     if Demand.HEADER in demands:
         shake = handshake_of(one.subject, service.key, facts, headers=own_headers(states))
         return Decision(one.subject, Verdict.RELAY, (*lines, _told(shake)), service, states, _steers(one, last, shake))
@@ -133,6 +135,22 @@ def _by_ports(one: SubjectFacts, service: ServiceFacts, facts: Facts, lines: tup
     if Demand.PLAIN in demands and Demand.UNKNOWN not in demands:
         return Decision(one.subject, Verdict.NOTHING, (*lines, "pods reach it without the header"), service, states)
     return _unknown(one, facts, service, *lines, states=states)
+
+
+def _kept_out(
+    one: SubjectFacts, service: ServiceFacts, facts: Facts, lines: tuple[str, ...], states: tuple[PortState, ...]
+) -> Decision | None:
+    """The decision where source ranges leave pods out: kube-proxy drops them, and the relay would lead every one in."""
+    if not service.limited_families:
+        return None
+    ranges = f"its loadBalancerSourceRanges ({cut(', '.join(service.service.source_ranges), _LONGEST)})"
+    if not facts.relay_endpoints:
+        why = f"whether {ranges} let pods in shows once the relay has a pod"
+        return _unknown(one, facts, service, *lines, why, states=states)
+    if service.lets_in(facts.relay_endpoints):
+        return None
+    why = f"{ranges} leave pods out, which the relay would lead past them; add the pods' addresses to let pods in"
+    return Decision(one.subject, Verdict.LEAVE_ALONE, (*lines, why), service, states, waits=True)
 
 
 def _steers(one: SubjectFacts, last: Route | None, shake: Handshake) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from ipaddress import ip_address
 
 from dnsproxy.doctor.facts.model import Service
+from dnsproxy.doctor.judge.declared_header import parse_networks
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.short_circuit import DataPlane
@@ -71,6 +73,23 @@ class ServiceFacts:
     def key(self) -> str:
         """`NAMESPACE/NAME`."""
         return self.service.key
+
+    @property
+    def limited_families(self) -> frozenset[int]:
+        """The families (4, 6) of which its source ranges leave somebody out, as kube-proxy reads them.
+
+        Ranges of one family alone leave the other one open; texts that are no networks let nobody in.
+        """
+        networks = parse_networks(self.service.source_ranges)
+        if self.service.source_ranges and not networks:
+            return frozenset([4, 6])
+        return frozenset(one.version for one in networks) - {one.version for one in networks if not one.prefixlen}
+
+    def lets_in(self, addresses: Iterable[str]) -> bool:
+        """Whether its source ranges let all of these in."""
+        networks, limited = parse_networks(self.service.source_ranges), self.limited_families
+        places = map(ip_address, addresses)
+        return all(one.version not in limited or any(one in each for each in networks) for one in places)
 
 
 Place = tuple[str, int, Endpoint]

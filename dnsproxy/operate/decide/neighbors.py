@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from dnsproxy.doctor.facts.model import Service
-from dnsproxy.doctor.judge.declared_header import parse_networks
 from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.operate.decide.controllers import is_our_relay
 from dnsproxy.operate.decide.facts import Facts, ServiceFacts
@@ -39,14 +37,5 @@ def _neighbors(service: ServiceFacts, facts: Facts) -> list[ServiceFacts]:
     found = [one for address in addresses for one in facts.by_address.get(address, ()) if one.key != service.key]
     shared = Counter(one.key for one in found)
     others = {one.key: one for one in sorted(found, key=lambda one: (-shared[one.key], one.key))}.values()
-    return [one for one in others if _takes_all(one.service) and not is_our_relay(one, facts)]
-
-
-def _takes_all(service: Service) -> bool:
-    """Whether kube-proxy lets everybody in; the relay would let every pod past the source ranges of a Service.
-
-    Ranges of one family alone leave the other one open.
-    """
-    networks = parse_networks(service.source_ranges)
-    limited = {one.version for one in networks} - {one.version for one in networks if not one.prefixlen}
-    return not limited if networks else not service.source_ranges
+    # The relay would let every pod past the ranges of a Service.
+    return [one for one in others if not one.limited_families and not is_our_relay(one, facts)]

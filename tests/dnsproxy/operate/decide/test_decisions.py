@@ -47,6 +47,7 @@ OTHER = service("elsewhere/other", ports=(Port(8080, "http"),))
 OTHER_NAMED = service("elsewhere/named", points=HOSTNAME)
 ELSEWHERE = replace(CLASS, status=("198.51.100.1",))
 HTTPS = route_of(headers="v1,80=none")
+RANGED = service(source_ranges=("203.0.113.0/24",))
 SSH = service(ports=(Port(22, "ssh"),))
 
 
@@ -78,6 +79,64 @@ ROWS: list[Row] = [
         Verdict.RELAY,
         False,
         "yet",
+    ),
+    ("its ranges leave pods out", cluster(CLASS, RANGED), Verdict.LEAVE_ALONE, False, "203.0.113.0/24) leave"),
+    (
+        "its ranges leave pods out, steered",
+        cluster(CLASS, RANGED, routes=STEERED, handshakes={NGINX: SUCCEEDED}),
+        Verdict.LEAVE_ALONE,
+        False,
+        "add the pods' addresses",
+    ),
+    (
+        "its ranges leave pods out, and it is named",
+        cluster(replace(CLASS, backend=KEY), RANGED),
+        Verdict.LEAVE_ALONE,
+        False,
+        "leave pods out",
+    ),
+    (
+        "its ranges let one pod of the relay in and one not",
+        cluster(CLASS, RANGED, relay_endpoints=("203.0.113.7", "10.0.9.1")),
+        Verdict.LEAVE_ALONE,
+        False,
+        "leave pods out",
+    ),
+    ("its ranges are no network", cluster(CLASS, service(source_ranges=("all",))), Verdict.LEAVE_ALONE, False, "(all)"),
+    (
+        "its ranges have the pods",
+        cluster(CLASS, service(source_ranges=("203.0.113.0/24", "10.0.0.0/8"))),
+        Verdict.RELAY,
+        False,
+        "demands the PROXY header",
+    ),
+    (
+        "its ranges are of the other family",
+        cluster(CLASS, service(source_ranges=("2001:db8::/32",))),
+        Verdict.RELAY,
+        False,
+        "demands the PROXY header",
+    ),
+    (
+        "its ranges, without a pod of the relay",
+        cluster(CLASS, RANGED, relay_endpoints=()),
+        Verdict.LEAVE_ALONE,
+        False,
+        "shows once the relay has a pod",
+    ),
+    (
+        "its ranges, without a pod of the relay, steered",
+        cluster(CLASS, RANGED, relay_endpoints=(), routes=STEERED),
+        Verdict.KEEP,
+        True,
+        "the last decision stays",
+    ),
+    (
+        "its ranges leave pods out, and it takes plain",
+        cluster(CLASS, RANGED, probes=PLAIN),
+        Verdict.NOTHING,
+        False,
+        "without the header",
     ),
     ("takes plain", cluster(probes=PLAIN), Verdict.NOTHING, False, "pods reach it without the header"),
     ("takes plain now, steered", cluster(probes=PLAIN, routes=STEERED), Verdict.NOTHING, False, "without the header"),
