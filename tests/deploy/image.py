@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from release.buildah import Buildah
+from tests.kit.oci_registry import skopeo
 from tests.kit.programs import peers_cache, program
 
 PROJECT: Final = Path(__file__).parents[2]
@@ -104,10 +105,10 @@ def read_image(archive: str, *, machine: str) -> Image:
     would then have none and be pruned.
     """
     name = f"localhost/switchback-read-{machine}:{os.getpid()}"
-    storage = f"[{os.environ.get('STORAGE_DRIVER', 'overlay')}@{_storage()}/root+{_storage()}/run]"
+    place = f"containers-storage:[{_driver()}@{_storage()}/root+{_storage()}/run]{name}"
     choice = ["--override-os=linux", f"--override-arch={machine}"]
-    words = [*_locked("--shared"), program("skopeo"), *choice, "copy", "--quiet", archive]
-    subprocess.run([*words, f"containers-storage:{storage}{name}"], check=True)
+    # Under the lock: the image is in the storage before it has its name.
+    skopeo(*choice, "copy", "--quiet", archive, place, inside=_locked("--shared"))
     return Image(name)
 
 
@@ -157,10 +158,13 @@ def _storage() -> Path:
     return peers_cache() / "buildah"
 
 
+def _driver() -> str:
+    return os.environ.get("STORAGE_DRIVER", "overlay")
+
+
 def _buildah() -> list[str]:
     storage = _storage()
-    driver = os.environ.get("STORAGE_DRIVER", "overlay")
-    return [program("buildah"), f"--root={storage}/root", f"--runroot={storage}/run", f"--storage-driver={driver}"]
+    return [program("buildah"), f"--root={storage}/root", f"--runroot={storage}/run", f"--storage-driver={_driver()}"]
 
 
 def make_base() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -37,9 +37,9 @@ def registry(folder: Path) -> Iterator[int]:
         end_process(process)
 
 
-def skopeo(*words: str) -> None:
-    """Run skopeo; its output is the reason if it fails."""
-    done = subprocess.run([program("skopeo"), *words], capture_output=True, text=True, check=False)
+def skopeo(*words: str, inside: Sequence[str] = ()) -> None:
+    """Run skopeo, by another command if that one's line is given; its output is the reason if it fails."""
+    done = subprocess.run([*inside, program("skopeo"), *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

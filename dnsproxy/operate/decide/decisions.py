@@ -125,11 +125,11 @@ def _by_ports(one: SubjectFacts, service: ServiceFacts, facts: Facts, lines: tup
     web = [state for state in states if state.tls is not None]
     lines = (*lines, *(state.evidence for state in states))
     demands = {state.demand for state in web}
-    if Demand.HEADER in demands and (kept_out := _kept_out(one, service, facts, lines, states)) is not None:
-        return kept_out
     if Demand.HEADER in demands:
+        kept_out = _kept_out(one, service, facts, lines, states)
         shake = handshake_of(one.subject, service.key, facts, headers=own_headers(states))
-        return Decision(one.subject, Verdict.RELAY, (*lines, _told(shake)), service, states, _steers(one, last, shake))
+        steers = _steers(one, last, shake)
+        return kept_out or Decision(one.subject, Verdict.RELAY, (*lines, _told(shake)), service, states, steers)
     if not web:
         return _unknown(one, facts, service, *lines, "it has no port for HTTP or TLS")
     if Demand.PLAIN in demands and Demand.UNKNOWN not in demands:

@@ -76,9 +76,9 @@ class ServiceFacts:
 
     @property
     def limited_families(self) -> frozenset[int]:
-        """The families (4, 6) of which its source ranges leave somebody out, as kube-proxy reads them.
+        """The address families (4, 6) in which its source ranges exclude some clients, as kube-proxy reads them.
 
-        Ranges of one family alone leave the other one open; texts that are no networks let nobody in.
+        Ranges of one family do not limit the other one. If no range is a network, both families are limited.
         """
         networks = parse_networks(self.service.source_ranges)
         if self.service.source_ranges and not networks:
@@ -86,7 +86,7 @@ class ServiceFacts:
         return frozenset(one.version for one in networks) - {one.version for one in networks if not one.prefixlen}
 
     def lets_in(self, addresses: Iterable[str]) -> bool:
-        """Whether its source ranges let all of these in."""
+        """Whether its source ranges admit all of these addresses."""
         networks, limited = parse_networks(self.service.source_ranges), self.limited_families
         places = map(ip_address, addresses)
         return all(one.version not in limited or any(one in each for each in networks) for one in places)
