@@ -3,7 +3,7 @@
     load.py dns STOP NAMESERVER SUFFIX ADDRESS COUNT    lookups of unique names below SUFFIX, at least COUNT
     load.py http STOP URL                               pages, each over a new connection, PAGES a second
     load.py paced-dns STOP NAMESERVER SUFFIX ADDRESS    lookups, PACE a second; ADDRESS may be NXDOMAIN
-    load.py paced-http STOP URL                         pages, PACE a second
+    load.py paced-http STOP URL [ADDRESS]               pages, PACE a second; no name is resolved if ADDRESS is given
 
 It runs until the file STOP exists, so that an action meanwhile is under load from its beginning to its end.
 The law: nothing is retried, so that every loss shows. Prints one JSON object.
@@ -76,12 +76,12 @@ def packed(address: str) -> bytes:
     return socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
 
 
-def fetch(url: str) -> str:
-    """`ok`, or the error."""
+def fetch(url: str, address: str = "") -> str:
+    """`ok`, or the error; the connection is to an address if it is given, else to the URL's host."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+    connection = http.client.HTTPConnection(address or parts.hostname or "", parts.port or 80, timeout=10)
     try:
-        connection.request("GET", parts.path or "/", headers={"connection": "close"})
+        connection.request("GET", parts.path or "/", headers={"connection": "close", "host": parts.netloc})
         response = connection.getresponse()
         response.read()
     except (OSError, http.client.HTTPException) as error:
@@ -158,9 +158,9 @@ def main(what: str, stop: str, *words: str) -> dict[str, object]:
         return many(lookups(*where), lambda number: goes_on(number, int(count)), workers=WORKERS)
     if what == "paced-dns":
         return paced(lookups(*words), lambda number: goes_on(number, 0))
-    (url,) = words
     if what == "paced-http":
-        return paced(lambda _: fetch(url), lambda number: goes_on(number, 0))
+        return paced(lambda _: fetch(*words), lambda number: goes_on(number, 0))
+    (url,) = words
     return many(lambda _: fetch(url), lambda number: goes_on(number, 0), workers=WORKERS, pace=PAGES)
 
 

@@ -139,6 +139,25 @@ def test_it_runs_until_it_is_stopped_and_asks_at_least_the_given_count(
     assert load.main("dns", str(stop), "192.0.2.53", "example.org", "192.0.2.7", "70")["said"] == {"ok": 70}
 
 
+def test_a_page_of_a_given_address_is_asked_for_by_its_name_and_resolves_nothing() -> None:
+    asked: list[bytes] = []
+
+    def answer() -> None:
+        client, _ = server.accept()
+        with client:
+            asked.append(client.recv(4096))
+            client.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
+        port = server.getsockname()[1]
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert load.fetch(f"http://app.example.org:{port}/there", "::1") == "ok"
+        thread.join()
+    assert asked[0].startswith(b"GET /there HTTP/1.1\r\n")
+    assert f"host: app.example.org:{port}\r\n".encode() in asked[0]
+
+
 def test_a_refused_connection_is_no_success() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
