@@ -1,7 +1,8 @@
 """The upstreams and the search domains of a resolv.conf: read at the start, and followed from then on.
 
 The law: whatever happens to the file, there are upstreams to ask, and the search domains stay protected. A nameserver
-that is this server is excluded and logged; a file without any other changes nothing.
+that is this server is excluded and logged; a file without any other changes nothing. None at the start is for a server with
+upstreams from elsewhere.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ LARGEST: Final = 1 << 20
 log: structlog.stdlib.BoundLogger = structlog.get_logger("dnsproxy.forward")
 
 
-def read_forwarding(path: Path, *, plain: ForwardSettings) -> ForwardSettings:
+def read_forwarding(path: Path, *, plain: ForwardSettings, may_be_empty: bool = False) -> ForwardSettings:
     """The settings from a file at the start, when it may be a pipe. Raises StartError with its path."""
     try:
         octets, _ = read_settled(path, largest=LARGEST)
-        return parse_forwarding(octets.decode("utf-8", "replace"), plain=plain)
+        return parse_forwarding(octets.decode("utf-8", "replace"), plain=plain, may_be_empty=may_be_empty)
     except OSError as error:
         raise StartError(f"--resolv-conf {path}: {error.strerror}; name servers with --upstream ADDR") from error
     except ValueError as error:
@@ -48,12 +49,14 @@ async def follow_resolv_conf(
 
     Settings that are not from the file stay as they are.
     """
-    used, ours = exclude_own(used, listening=listening)
+    used, ours = exclude_own(used, listening=listening, may_be_empty=True)
 
     async def read(path: Path) -> tuple[ForwardSettings, tuple[Endpoint, ...], tuple[str, ...]]:
         content = read_regular_file(path, largest=LARGEST)
-        found = parse_forwarding(content, plain=used)
-        return *exclude_own(found, listening=listening), search_domains(parse_search(content))
+        # Lost nameservers stay in use; a node that never had one is no fault.
+        none_yet = not used.upstreams
+        found = parse_forwarding(content, plain=used, may_be_empty=none_yet)
+        return *exclude_own(found, listening=listening, may_be_empty=none_yet), search_domains(parse_search(content))
 
     async def use(found: tuple[ForwardSettings, tuple[Endpoint, ...], tuple[str, ...]]) -> None:
         nonlocal used, ours

@@ -121,14 +121,14 @@ def _parse_name(name: str) -> str:
     return str(address)
 
 
-def parse_forwarding(content: str, *, plain: ForwardSettings) -> ForwardSettings:
-    """`plain` with the nameservers and options of a resolv.conf. Raises ValueError if it has no nameserver.
+def parse_forwarding(content: str, *, plain: ForwardSettings, may_be_empty: bool = False) -> ForwardSettings:
+    """`plain` with the nameservers and options of a resolv.conf. Raises ValueError for none, unless it may be empty.
 
     All nameservers count; the C library stops after three. `attempts` is capped at 2; `timeout` has no effect (see
     ResolverOptions).
     """
     addresses = parse_nameservers(content)
-    if not addresses:
+    if not addresses and not may_be_empty:
         raise ValueError("has no nameserver")
     options = parse_options(content)
     return replace(
@@ -175,10 +175,13 @@ def refuse_loop(upstreams: Iterable[Endpoint], *, listening: Iterable[Endpoint])
 
 
 def exclude_own(
-    settings: ForwardSettings, *, listening: Iterable[Endpoint]
+    settings: ForwardSettings, *, listening: Iterable[Endpoint], may_be_empty: bool = False
 ) -> tuple[ForwardSettings, tuple[Endpoint, ...]]:
-    """The settings without the upstreams that are this server, and those; raises ValueError if no other is left."""
+    """The settings without the upstreams that are this server, and those.
+
+    Raises ValueError if no other is left, unless there may be none.
+    """
     others, ours = split_own(settings.upstreams, listening=listening)
-    if not others:
+    if not others and not may_be_empty:
         refuse_loop(ours, listening=listening)
     return replace(settings, upstreams=others), ours

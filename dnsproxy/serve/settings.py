@@ -97,7 +97,8 @@ class ServeSettings:
         """
         try:
             if self.resolv_conf:
-                return exclude_own(self.forwarding, listening=listening)
+                followed = self.upstream_configmaps is not None
+                return exclude_own(self.forwarding, listening=listening, may_be_empty=followed)
             refuse_loop(self.forwarding.upstreams, listening=listening)
         except ValueError as error:
             flag = f"--resolv-conf {self.resolv_conf}: nameserver" if self.resolv_conf else "--upstream"
@@ -202,7 +203,10 @@ def _ownership_settings(values: dict[str, Any]) -> OwnershipSettings:
 
 def _forward_settings(values: dict[str, Any]) -> ForwardSettings:
     plain = ForwardSettings(values["upstream"], values["outstanding"], values["outstanding_per_client"])
-    return plain if plain.upstreams else read_forwarding(values["resolv_conf"], plain=plain)
+    if plain.upstreams:
+        return plain
+    # In an air gap, a node may have no nameserver, and the cluster's Corefile names its upstreams.
+    return read_forwarding(values["resolv_conf"], plain=plain, may_be_empty=bool(values["upstream_configmap"]))
 
 
 def _named_classes(values: dict[str, Any]) -> frozenset[str]:

@@ -31,7 +31,7 @@ def choose_upstreams(
 ) -> ForwardSettings | None:
     """The settings for these routes; `node` are those of the node's resolv.conf, with its nameservers.
 
-    None if no upstream would be left for the names outside all zones.
+    None if all upstreams for the names outside all zones are this server. A node without a nameserver has none.
     """
     usable = usable_routes(routes)
     root = next(route for route in usable if route.zone == ROOT)
@@ -42,13 +42,11 @@ def choose_upstreams(
         settings = replace(
             node, upstreams=_endpoints(root, node), rotate=root.rotates, attempts=_ATTEMPTS, use_tcp=False
         )
-    settings = replace(settings, upstreams=_without(settings.upstreams, listening))
-    zones = [
-        ZoneUpstreams(_wire(route.zone), found, tuple(map(_wire, route.excepted)), rotate=route.rotates)
-        for route in usable
-        if route is not root and (found := _without(_endpoints(route, node), listening))
-    ]
-    return replace(settings, zones=tuple(zones)) if settings.upstreams else None
+    others = _without(settings.upstreams, listening)
+    if settings.upstreams and not others:
+        return None
+    zones = (_zone(route, node=node, listening=listening) for route in usable if route is not root)
+    return replace(settings, upstreams=others, zones=tuple(zone for zone in zones if zone is not None))
 
 
 def describe_routes(routes: Routes) -> str:
@@ -60,6 +58,15 @@ def describe_upstreams(upstreams: Iterable[Endpoint]) -> str:
     """The same for a server with the upstreams of a flag."""
     shown = tuple(format_address(one) if type(one) is Endpoint else str(one) for one in upstreams)
     return format_routes((UpstreamRoute(ROOT, shown),))
+
+
+def _zone(route: UpstreamRoute, *, node: ForwardSettings, listening: Collection[Endpoint]) -> ZoneUpstreams | None:
+    """The upstreams of a zone, none if the node has none; None if all of them are this server."""
+    found = _endpoints(route, node)
+    others = _without(found, listening)
+    if found and not others:
+        return None
+    return ZoneUpstreams(_wire(route.zone), others, tuple(map(_wire, route.excepted)), rotate=route.rotates)
 
 
 def _endpoints(route: UpstreamRoute, node: ForwardSettings) -> tuple[Endpoint, ...]:

@@ -77,12 +77,13 @@ class UpstreamWatch:
     @property
     def notes(self) -> list[str]:
         """What users should know: why the ConfigMap is not followed, or which part of it is not."""
-        stays = "the last good upstreams stay" if self.routes else "the node's nameservers are asked"
+        node = "the node's nameservers" if self._node.upstreams else "nobody, as the node has no nameserver"
+        stays = "the last good upstreams stay" if self.routes else f"names go to {node}"
         faults = [f"{self._fault}; {stays}"] if self._fault else []
         for route in self.routes:
             if route.fault:
                 at = f"line {route.line}: " if route.line else ""
-                where = f"names of {route.zone} go to the node's nameservers"
+                where = f"names of {route.zone} go to {node}"
                 faults.append(f"ConfigMap {self._source}: {at}{route.fault}; {where}, or set --upstream")
         return faults
 

@@ -31,11 +31,13 @@ def path(tmp_path: Path) -> Path:
 class Following:
     """A running follower, with its reports and log lines; time passes only in `look`."""
 
-    def __init__(self, path: Path, nursery: trio.Nursery, clock: MockClock) -> None:
+    def __init__(
+        self, path: Path, nursery: trio.Nursery, clock: MockClock, *, may_be_empty: bool = False
+    ) -> None:
         self.applied: list[ForwardSettings] = []
         self.search: list[tuple[str, ...]] = []
         self._clock = clock
-        used = read_forwarding(path, plain=PLAIN)
+        used = read_forwarding(path, plain=PLAIN, may_be_empty=may_be_empty)
         start = partial(
             follow_resolv_conf,
             path,
@@ -97,6 +99,22 @@ def test_at_the_start_there_must_be_a_nameserver(path: Path, spoil: object, comp
     with pytest.raises(StartError, match=complaint) as caught:
         read_forwarding(path, plain=PLAIN)
     assert f"--resolv-conf {path}" in str(caught.value)
+
+
+async def test_a_node_without_a_nameserver_at_the_start_is_no_fault_and_its_first_one_is_reported(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    path.write_text("# none\n")
+    following = Following(path, nursery, mock_clock, may_be_empty=True)
+    assert await following.look() == []
+    path.write_text("# none yet\n")
+    assert await following.look() == []
+    path.write_text("nameserver 192.0.2.7\n")
+    assert await following.look() == []
+    assert following.hosts == [["192.0.2.7"]]
+    path.write_text("# lost\n")
+    assert await following.look() == ["has no nameserver"]
+    assert following.hosts == [["192.0.2.7"]]
 
 
 def test_at_the_start_it_may_be_a_pipe() -> None:

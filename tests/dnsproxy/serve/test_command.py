@@ -463,6 +463,27 @@ def test_the_config_maps_with_upstreams_keep_their_order_also_of_a_variable(
         assert made.pop().upstream_configmaps is None
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("search corp.test\n", id="no nameserver"),
+        pytest.param("nameserver 127.0.0.1\n", id="this server alone"),
+    ],
+)
+def test_a_node_needs_no_nameserver_where_a_config_map_names_upstreams(
+    made: list[ServeSettings], tmp_path: Path, content: str
+) -> None:
+    """An air gap."""
+    path = tmp_path / "resolv.conf"
+    path.write_text(content)
+    given = ("--resolv-conf", str(path), "--listen", "127.0.0.1:53")
+    assert invoke(*given, "--upstream-configmap", "kube-system/coredns").exit_code == 0
+    assert made[0].without_loops(made[0].listen)[0].upstreams == ()
+    result = invoke(*given)
+    assert (result.exit_code, len(made)) == (2, 1), "without a ConfigMap there is nobody to ask"
+
+
 @pytest.mark.parametrize("text", ["coredns", "kube-system/", "/coredns", "a/b/c", "kube-system/Coredns", "a/b,c/d"])
 def test_a_config_map_that_is_none_is_an_error_that_quotes_it(text: str) -> None:
     result = invoke("--upstream-configmap", "kube-system/coredns", "--upstream-configmap", text, *UPSTREAM)

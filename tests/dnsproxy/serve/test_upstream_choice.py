@@ -13,9 +13,11 @@ A, B, NODE = Endpoint("192.0.2.1", 53), Endpoint("192.0.2.2", 5353), Endpoint("1
 NODES = ForwardSettings((NODE,), outstanding=7, rotate=True, attempts=1, use_tcp=True)
 
 
-def choose(*lines: str, listening: tuple[Endpoint, ...] = ()) -> ForwardSettings | None:
+def choose(
+    *lines: str, listening: tuple[Endpoint, ...] = (), node: ForwardSettings = NODES
+) -> ForwardSettings | None:
     text = "\n".join([". {", *lines, "}", ""])
-    return choose_upstreams(find_upstream_routes(text), node=NODES, listening=listening)
+    return choose_upstreams(find_upstream_routes(text), node=node, listening=listening)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +88,26 @@ def test_a_star_in_a_zone_is_no_wildcard_as_in_coredns() -> None:
     (zone,) = settings.zones
     served = {name: zone.serves(name) for name in (b"\1a\4corp\4test\0", b"\1*\4corp\4test\0", b"\4corp\4test\0")}
     assert list(served.values()) == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("lines", "upstreams", "zones"),
+    [
+        pytest.param(["forward . 192.0.2.1"], (A,), [], id="named in the Corefile"),
+        pytest.param(["forward . /etc/resolv.conf"], (), [], id="the node's"),
+        pytest.param(["forward . https://192.0.2.1"], (), [], id="a fault"),
+        pytest.param(
+            ["forward corp.test /etc/resolv.conf", "forward . 192.0.2.1"], (A,), [()], id="a zone goes nowhere else"
+        ),
+        pytest.param(["forward corp.test 192.0.2.1", "forward . /etc/resolv.conf"], (), [(A,)], id="a zone alone"),
+    ],
+)
+def test_a_node_without_a_nameserver_has_no_upstreams_and_takes_none_from_elsewhere(
+    lines: list[str], upstreams: tuple[Endpoint, ...], zones: list[tuple[Endpoint, ...]]
+) -> None:
+    settings = choose(*lines, node=ForwardSettings(()))
+    assert settings is not None
+    assert (settings.upstreams, [zone.upstreams for zone in settings.zones]) == (upstreams, zones)
 
 
 def test_an_address_that_the_server_listens_on_is_never_an_upstream() -> None:

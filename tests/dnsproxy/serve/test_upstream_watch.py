@@ -164,7 +164,7 @@ async def test_a_server_that_would_only_ask_itself_asks_the_nodes_nameservers_or
         await watched.until_used("192.0.2.53:53")
         assert watched.watch.saved is None
         (note,) = watched.watch.notes
-        assert note.endswith("its upstreams are dnsproxy itself; the node's nameservers are asked")
+        assert note.endswith("its upstreams are dnsproxy itself; names go to the node's nameservers")
         put(api, "forward . 192.0.2.1")
         await watched.until_used("192.0.2.1:53")
         put(api, "forward . 192.0.2.9")
@@ -244,7 +244,7 @@ async def test_an_absent_config_map_means_the_nodes_nameservers_and_keeps_nothin
     async with watching(make_api()) as watched:
         await watched.until(lambda: bool(watched.syncs))
         (note,) = watched.watch.notes
-        assert note == ("ConfigMap kube-system/coredns: there is no such ConfigMap; the node's nameservers are asked")
+        assert note == ("ConfigMap kube-system/coredns: there is no such ConfigMap; names go to the node's nameservers")
 
 
 async def test_a_config_map_that_rbac_hides_is_noted_and_keeps_nothing_waiting(autojump_clock: MockClock) -> None:
@@ -330,7 +330,7 @@ async def test_where_none_of_several_is_there_the_node_is_asked_and_each_is_name
         assert watched.used[-1] == (["192.0.2.53:53"], ". /etc/resolv.conf")
         (note,) = watched.watch.notes
         named = f"{REF}, {HIDDEN} (RBAC hides it), {LAST}"
-        assert note == f"none of these ConfigMaps is there: {named}; the node's nameservers are asked"
+        assert note == f"none of these ConfigMaps is there: {named}; names go to the node's nameservers"
         assert watched.watch.skipped == []
         put(api, "forward . 192.0.2.1")
         await watched.until_used("192.0.2.1:53")
@@ -341,7 +341,7 @@ async def test_none_of_several_is_told_from_the_absence_of_one(autojump_clock: M
     async with watching(make_api(), refs=(FIRST, REF)) as watched:
         await watched.until(lambda: bool(watched.syncs))
         (note,) = watched.watch.notes
-        assert note == f"none of these ConfigMaps is there: {FIRST}, {REF}; the node's nameservers are asked"
+        assert note == f"none of these ConfigMaps is there: {FIRST}, {REF}; names go to the node's nameservers"
 
 
 async def test_a_hidden_one_is_named_only_while_a_later_one_decides(autojump_clock: MockClock) -> None:
