@@ -32,6 +32,7 @@ from dnsproxy.corefile.upstream_routes import (
     routes_of,
     routes_of_stub_domains,
     seen_from,
+    with_root,
 )
 from dnsproxy.corefile.zones import ROOT
 from sidecar.values.endpoints import Endpoint
@@ -136,7 +137,11 @@ def routes_without_stanza(server: Server) -> Routes:
     if server.corefile is None:
         return _stub_routes(stub) if stub is not None else ()
     if stub is None:
-        return routes_of(_forwards(server.corefile, server.corefile.text))
+        routes = routes_of(_forwards(server.corefile, server.corefile.text))
+        try:
+            return with_root(routes, parse_corefile(server.corefile.text))
+        except CorefileError:
+            return routes
     text = server.corefile.text.replace(_PLACEHOLDER, " ".join(stub.upstreams or (NODE,)))
     return (*_stub_routes(stub)[:-1], *routes_of(_forwards(server.corefile, text)))
 

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from dnsproxy.corefile.edits import Place, cut
+from dnsproxy.corefile.forward_directive import parse_forward
 from dnsproxy.corefile.lexer import Comment, comments, lex
 from dnsproxy.corefile.model import Corefile, CorefileError, ServerBlock, listed
 from dnsproxy.corefile.parser import parse_corefile
@@ -67,6 +68,18 @@ def without_region(corefile: Corefile) -> Corefile:
     """The Corefile without our stanza; unchanged if it has none."""
     region = find_region(corefile)
     return corefile if region is None else cut(corefile, region.start, region.stop)
+
+
+def zones_with_upstreams(corefile: Corefile) -> frozenset[str]:
+    """The zones for which our stanza has upstreams behind dnsproxy's addresses: a forward served them before it."""
+    region = find_region(corefile)
+    if region is None:
+        return frozenset()
+    inside = range(region.start.index, region.stop.index)
+    ours = [one for block in corefile.blocks for one in block.named("forward") if one.index in inside]
+    count = count_addresses(region.begin)
+    found = [parse_forward(one) for one in ours]
+    return frozenset(one.zone for one in found if one.zone is not None and len(one.upstreams) > count)
 
 
 def _has_marker(text: str) -> bool:

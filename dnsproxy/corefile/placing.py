@@ -2,13 +2,14 @@
 
 The law: CoreDNS tries the forwards of a block in the order of the file. Ours is written directly before the forward
 that serves its zone today, and never before a forward for a smaller zone, so queries for other names take the same path
-as before.
+as before. Where none serves it, and nothing else may, ours is the last word of the block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from dnsproxy.corefile.forward_directive import Forward, parse_forward, written
 from dnsproxy.corefile.model import Corefile, CorefileError, Key, ServerBlock, listed, shown
@@ -18,6 +19,17 @@ from dnsproxy.dns.wire import DNS_PORT
 
 _DEFAULT_STEP = "    "
 
+_FORWARDS_NOTHING: Final = frozenset(
+    [
+        *("acl", "any", "auto", "autopath", "azure", "bind", "bufsize", "cache", "cancel", "chaos", "clouddns"),
+        *("debug", "dns64", "dnssec", "dnstap", "errors", "etcd", "file", "forward", "geoip", "header", "health"),
+        *("hosts", "k8s_external", "kubernetes", "loadbalance", "local", "log", "loop", "metadata", "minimal"),
+        *("multisocket", "nomad", "nsid", "on", "pprof", "prometheus", "ready", "reload", "rewrite", "root", "route53"),
+        *("secondary", "sign", "template", "timeouts", "tls", "trace", "transfer", "tsig", "view"),
+    ]
+)
+"""Plugins of CoreDNS (plugin.cfg) that answer before `forward`, or nothing: a forward takes no name away from them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -26,21 +38,25 @@ class Site:
     block: ServerBlock
     index: int
     """Of the word after the stanza."""
-    originals: tuple[tuple[str, Forward], ...]
-    """Each zone with the forward that serves it today; an inner zone precedes the zones around it."""
+    originals: tuple[tuple[str, Forward | None], ...]
+    """Each zone with the forward that serves it today, if one does; an inner zone precedes the zones around it."""
 
 
-def find_site(corefile: Corefile, zones: Sequence[str]) -> Site:
-    """The place for a stanza in a Corefile that has none. Raises CorefileError if no place is right."""
+def find_site(corefile: Corefile, zones: Sequence[str], *, forwarded: Collection[str] = ()) -> Site:
+    """The place for a stanza in a Corefile that has none. Raises CorefileError if no place is right.
+
+    `forwarded`: zones that need a forward, in the form of normalize_zone, because they had one before.
+    """
     block = find_root_block(corefile)
     forwards = [parse_forward(directive) for directive in block.named("forward")]
     if not forwards:
         _check_no_proxy(block)
-        reason = "the server block of . has no forward, so there are no upstreams to fall back on"
-        raise CorefileError(block.line, reason, "add `forward . UPSTREAM` to it" + _or_elsewhere(block.imports))
     inner_first = sorted(dict.fromkeys(zones), key=lambda zone: -len(labels_of(zone)))
-    originals = [(zone, _forward_for(zone, forwards, block)) for zone in inner_first]
-    index = min(original.directive.index for _, original in originals)
+    originals = [(zone, _forward_for(zone, forwards)) for zone in inner_first]
+    for zone, original in originals:
+        if original is None:
+            _check_forwards_nothing(zone, forwards, block, forwarded)
+    index = min((original.directive.index for _, original in originals if original), default=block.closing or 0)
     for zone, original in originals:
         _check_served_here(zone, corefile, block)
         _check_hides_none(zone, original, [one for one in forwards if one.directive.index >= index], zones)
@@ -100,16 +116,27 @@ def other_keys(corefile: Corefile, block: ServerBlock) -> list[Key]:
     return [key for key in keys if (key.origin.scheme, key.origin.port) == (DNS_SCHEME, port) and key.origin.zone]
 
 
+def other_forwarding(block: ServerBlock) -> str:
+    """What in a block may forward names that none of its own forwards serves; empty if nothing does."""
+    if block.imports:
+        return "an imported file may have one"
+    other = next((one for one in block.directives if one.name not in _FORWARDS_NOTHING), None)
+    return f"{shown(other.name)} (line {other.line}) may answer its names" if other else ""
+
+
 def find_layout(corefile: Corefile, site: Site) -> Layout:
     """The indentation and line ends of the surroundings."""
     gap = corefile.gap(site.index)
     line_end = gap.rfind("\n")
     # If the directive is on the line of the opening brace, the stanza begins there with its comment, without
     # indentation.
-    indent = gap[line_end + 1 :] if line_end >= 0 else ""
+    trailing = gap[line_end + 1 :] if line_end >= 0 else ""
     outer = corefile.gap(site.block.keys[0].index).rpartition("\n")[2]
+    indent = trailing
+    if site.index == site.block.closing and line_end >= 0:
+        indent = _indent_of_last(corefile, site.block) or outer + _DEFAULT_STEP
     step = indent.removeprefix(outer) or _DEFAULT_STEP
-    return Layout(indent, _option_indent(corefile, site, indent) or indent + step, _newline(corefile, site), indent)
+    return Layout(indent, _option_indent(corefile, site, indent) or indent + step, _newline(corefile, site), trailing)
 
 
 def labels_of(zone: str) -> list[str]:
@@ -117,13 +144,25 @@ def labels_of(zone: str) -> list[str]:
     return [label for label in zone.split(".") if label]
 
 
-def _forward_for(zone: str, forwards: Sequence[Forward], block: ServerBlock) -> Forward:
+def _forward_for(zone: str, forwards: Sequence[Forward]) -> Forward | None:
     normal = normalize_zone(zone)
-    found = next((forward for forward in forwards if forward.serves(normal)), None)
-    if found is None:
-        reason = f"no forward of this server block serves {zone}, so there are no upstreams to fall back on"
-        raise CorefileError(block.line, reason, f"add `forward {zone} UPSTREAM` to it, or choose another --zone")
-    return found
+    return next((forward for forward in forwards if forward.serves(normal)), None)
+
+
+def _check_forwards_nothing(
+    zone: str, forwards: Sequence[Forward], block: ServerBlock, forwarded: Collection[str]
+) -> None:
+    """Raises CorefileError unless CoreDNS refuses the names of a zone that no plugin before `forward` answers."""
+    normal = normalize_zone(zone)
+    # Names under `except` are no dnsproxy's, and a zone of the environment may be this one.
+    may_serve = any(forward.zone is None or is_at_or_below(normal, forward.zone) for forward in forwards)
+    other = other_forwarding(block)
+    if normal not in forwarded and not may_serve and not other and block.closing is not None:
+        return
+    what = f"no forward of this server block serves {zone}" if forwards else "the server block of . has no forward"
+    reason = f"{what}, so there are no upstreams to fall back on" + (f"; {other}" if other else "")
+    remedy = f"add `forward {zone} UPSTREAM` to it" + (", or choose another --zone" if forwards else "")
+    raise CorefileError(block.line, reason, remedy + _or_elsewhere(block.imports))
 
 
 def _check_served_here(zone: str, corefile: Corefile, block: ServerBlock) -> None:
@@ -136,11 +175,11 @@ def _check_served_here(zone: str, corefile: Corefile, block: ServerBlock) -> Non
             raise CorefileError(key.token.line, reason, "choose another --zone, or put the forward into that block")
 
 
-def _check_hides_none(zone: str, original: Forward, later: Sequence[Forward], zones: Sequence[str]) -> None:
+def _check_hides_none(zone: str, original: Forward | None, later: Sequence[Forward], zones: Sequence[str]) -> None:
     """A stanza for several zones precedes the first of their forwards, and so may precede unrelated forwards."""
     normal = normalize_zone(zone)
     named = {normalize_zone(other) for other in zones}
-    for forward in later[: later.index(original)]:
+    for forward in later[: later.index(original) if original else None]:
         if forward.zone is None or (is_at_or_below(forward.zone, normal) and forward.zone not in named):
             reason = f"a stanza for {zone} would come before `forward {forward.zone_text}` and take its queries"
             raise CorefileError(forward.directive.line, reason, f"add --zone {forward.zone_text}, or name fewer zones")
@@ -164,6 +203,12 @@ def _option_indent(corefile: Corefile, site: Site, indent: str) -> str | None:
         if previous.text == "{" and "\n" in gap and found.startswith(indent) and found != indent:
             return found
     return None
+
+
+def _indent_of_last(corefile: Corefile, block: ServerBlock) -> str:
+    """The indentation of the last directive that begins a line of the block."""
+    starts = [one.index for one in (*block.directives, *block.imports) if "\n" in corefile.gap(one.index)]
+    return corefile.gap(max(starts)).rpartition("\n")[2] if starts else ""
 
 
 def _newline(corefile: Corefile, site: Site) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dnsproxy.corefile.edits import insert_before
 from dnsproxy.corefile.forward_directive import parse_forward
-from dnsproxy.corefile.markers import find_region, without_region
+from dnsproxy.corefile.markers import find_region, without_region, zones_with_upstreams
 from dnsproxy.corefile.model import Corefile, CorefileError, Directive, format_corefile, listed
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import Site, find_layout, find_site, other_keys, root_port
@@ -53,12 +53,14 @@ def plan_install(
     """
     if not addresses or not zones:
         raise ValueError("an install takes an address and a zone")
-    corefile = without_region(parse_corefile(text))
-    site = find_site(corefile, zones)
-    if coredns_version is not None and coredns_version < SEVERAL_FORWARDS:
+    before = parse_corefile(text)
+    corefile = without_region(before)
+    site = find_site(corefile, zones, forwarded=zones_with_upstreams(before))
+    theirs = site.block.named("forward")
+    if theirs and coredns_version is not None and coredns_version < SEVERAL_FORWARDS:
         shown = ".".join(map(str, coredns_version))
         reason = f"CoreDNS {shown} takes one forward per server block, and this one has it"
-        raise CorefileError(site.originals[0][1].directive.line, reason, "upgrade CoreDNS to 1.9.4 or newer")
+        raise CorefileError(theirs[0].line, reason, "upgrade CoreDNS to 1.9.4 or newer")
     unique = tuple(dict.fromkeys(addresses))
     forwards = [
         make_forward(zone, original, addresses=unique, coredns_version=coredns_version)
@@ -85,11 +87,12 @@ def plan_uninstall(text: str) -> Change:
 
 def _check_upstreams_left(corefile: Corefile, bare: Corefile, line: int) -> None:
     """The original forward may have been removed by hand, because ours has its upstreams too."""
+    forwarded = zones_with_upstreams(corefile)
     for before, after in zip(corefile.blocks, bare.blocks, strict=True):
         # An imported file may have the forward.
         left = None if after.imports else [_zones_served(directive) for directive in after.named("forward")]
         for zone in map(_zone_of, before.named("forward")):
-            if left is not None and zone is not None and not any(serves(zone) for serves in left):
+            if left is not None and zone in forwarded and not any(serves(zone) for serves in left):
                 raise no_upstreams_left(zone, line)
 
 
@@ -145,13 +148,12 @@ def _elsewhere_notes(corefile: Corefile, site: Site) -> Iterator[str]:
     if keys:
         named = listed([f"{key.text} (line {key.token.line})" for key in keys])
         yield f"names of these server blocks never come to dnsproxy: {named}"
-    originals = [original.directive.index for _, original in site.originals]
     for directive in site.block.named("forward"):
         forward = parse_forward(directive)
-        if directive.index < min(originals) and any(_is_below(forward.zone, zone) for zone in zones):
+        if directive.index < site.index and any(_is_below(forward.zone, zone) for zone in zones):
             yield f"names of `forward {forward.zone_text}` (line {directive.line}) never come to dnsproxy"
     for _, original in site.originals:
-        if original.excepted():
+        if original is not None and original.excepted():
             yield f"names under `except` (line {original.directive.line}) never come to dnsproxy"
 
 

@@ -1,9 +1,10 @@
 """The stanza: `forward ZONE <dnsproxy> <the original upstreams> { policy sequential; <the original options> }`.
 
 The law: a query that dnsproxy does not answer goes to the original upstreams. dnsproxy forwards it there, as
-upstream_routes.py reads them; if dnsproxy is dead, CoreDNS does, with the original options. An option that would break
-this (a dead dnsproxy would stop the cluster's DNS, or CoreDNS would skip dnsproxy's answers) is omitted or raised with
-a note, or refused if that would change the meaning of the original.
+upstream_routes.py reads them; if dnsproxy is dead, CoreDNS does, with the original options. Where nothing was forwarded
+before, dnsproxy is the only upstream. An option that would break this (a dead dnsproxy would stop the cluster's DNS, or
+CoreDNS would skip dnsproxy's answers) is omitted or raised with a note, or refused if that would change the meaning of
+the original.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ PREFER_UDP = "prefer_udp"
 lost datagram, but 1 to 30 seconds for a connection that is never established, by its recent average
 (plugin/pkg/proxy/connect.go). After five seconds it ends the query without asking the original upstreams."""
 
+_ALONE = (POLICY, f"max_fails {MAX_FAILS}", PREFER_UDP)
+"""The options of a `forward` without other upstreams."""
+
 _FAILOVER_CODES = ("SERVFAIL", "REFUSED")
 _NUMBER = re.compile(r"[0-9]{1,10}")
 
@@ -85,14 +89,17 @@ class StanzaForward:
 
 
 def make_forward(
-    zone: str, original: Forward, *, addresses: Sequence[Endpoint], coredns_version: Version | None
+    zone: str, original: Forward | None, *, addresses: Sequence[Endpoint], coredns_version: Version | None
 ) -> StanzaForward:
     """The `forward` that asks the addresses first and the original's upstreams next.
 
     Raises CorefileError if the two cannot be combined.
     """
-    _check_upstreams(original, addresses)
     notes = list(_notes_on_addresses(addresses))
+    if original is None:
+        notes.append(f"no forward serves {zone}: its other names fail with SERVFAIL, where CoreDNS refused them")
+        return StanzaForward(zone, tuple(map(format_address, addresses)), _ALONE, tuple(notes))
+    _check_upstreams(original, addresses)
     options = [
         POLICY,
         *_failover(original, coredns_version, notes),
@@ -106,9 +113,10 @@ def make_forward(
 
 
 def format_stanza(forwards: Sequence[StanzaForward], layout: Layout, *, addresses: int = 1) -> str:
-    """The text to insert before a directive: from the first marker to the indentation of that directive."""
+    """The text to insert before a word: from the first marker to the indentation of that word."""
     lines = [line for forward in forwards for line in forward.lines(layout)]
-    return layout.newline.join([format_begin(addresses), *lines, layout.indent + END, layout.trailing])
+    begin = layout.indent.removeprefix(layout.trailing) + format_begin(addresses)
+    return layout.newline.join([begin, *lines, layout.indent + END, layout.trailing])
 
 
 def format_begin(addresses: int) -> str:

@@ -13,10 +13,10 @@ from ipaddress import ip_address
 from typing import Final
 
 from dnsproxy.corefile.forward_directive import Forward, parse_forward
-from dnsproxy.corefile.markers import without_region
-from dnsproxy.corefile.model import CorefileError, shown
+from dnsproxy.corefile.markers import without_region, zones_with_upstreams
+from dnsproxy.corefile.model import Corefile, CorefileError, shown
 from dnsproxy.corefile.parser import parse_corefile
-from dnsproxy.corefile.placing import find_root_block
+from dnsproxy.corefile.placing import find_root_block, other_forwarding
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.corefile.upstream_form import (
     NODE,
@@ -45,7 +45,7 @@ class UpstreamRoute:
     zone: str
     """In the form of normalize_zone."""
     upstreams: tuple[str, ...] = ()
-    """In order, in the form of upstream_form.py."""
+    """In order, in the form of upstream_form.py; none if nobody is asked."""
     excepted: tuple[str, ...] = ()
     """Zones that go to a later route."""
     rotates: bool = False
@@ -67,14 +67,24 @@ Routes = tuple[UpstreamRoute, ...]
 
 
 def find_upstream_routes(text: str) -> Routes:
-    """The routes of the server block of `.`, without our stanza. Raises CorefileError if there are none."""
-    corefile = without_region(parse_corefile(text))
-    block = find_root_block(corefile)
-    routes = routes_of(parse_forward(directive) for directive in block.named("forward"))
-    if not any(route.zone == ROOT for route in routes):
-        imported = " of its own; an imported file may have one" if block.imports else ""
-        raise CorefileError(block.line, f"the server block of . has no `forward .`{imported}")
-    return routes
+    """The routes of the server block of `.`, without our stanza. Raises CorefileError if they are not known."""
+    corefile = parse_corefile(text)
+    block = find_root_block(without_region(corefile))
+    return with_root(routes_of(parse_forward(directive) for directive in block.named("forward")), corefile)
+
+
+def with_root(routes: Routes, corefile: Corefile) -> Routes:
+    """The routes of a Corefile with one of `.`: without upstreams, if it forwards no other names.
+
+    Raises CorefileError if something else may forward them, or our stanza alone has the upstreams.
+    """
+    if any(route.zone == ROOT for route in routes):
+        return routes
+    block = find_root_block(without_region(corefile))
+    other = other_forwarding(block)
+    if not other and all(route_for(zone, routes) for zone in zones_with_upstreams(corefile)):
+        return (*routes, UpstreamRoute(ROOT, line=block.line))
+    raise CorefileError(block.line, "the server block of . has no `forward .`" + (f"; {other}" if other else ""))
 
 
 def routes_of(forwards: Iterable[Forward]) -> Routes:
@@ -184,11 +194,16 @@ def differences(zones: Iterable[str], before: Routes, now: str) -> Iterator[str]
         there, here = route_for(zone, before), route_for(zone, routes)
         if there is None:
             continue
-        to = " ".join(here.upstreams) if here else "no upstream"
+        to = _names(here)
         if there.fault:
             yield f"names of {zone}: {_at_line(there)}{there.fault}, and dnsproxy forwards them to {to}"
         elif here is None or _servers(here) != _servers(there):
-            yield f"names of {zone} went to {' '.join(there.upstreams)}, and dnsproxy forwards them to {to}"
+            yield f"names of {zone} went to {_names(there)}, and dnsproxy forwards them to {to}"
+
+
+def _names(route: UpstreamRoute | None) -> str:
+    """Its upstreams for a message."""
+    return " ".join(route.upstreams) if route is not None and route.upstreams else "no upstream"
 
 
 def _servers(route: UpstreamRoute) -> list[str]:

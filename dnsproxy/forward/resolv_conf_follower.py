@@ -1,8 +1,8 @@
 """The upstreams and the search domains of a resolv.conf: read at the start, and followed from then on.
 
 The law: whatever happens to the file, there are upstreams to ask, and the search domains stay protected. A nameserver
-that is this server is excluded and logged; a file without any other changes nothing. None at the start is for a server with
-upstreams from elsewhere.
+that is this server is excluded and logged; a file without any other changes nothing. A server that has upstreams from
+elsewhere may start without one.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Final
 import pytest
 import trustme
 
-from dnsproxy.corefile.plan import plan_install
+from dnsproxy.corefile.plan import plan_install, plan_uninstall
 from sidecar.values.endpoints import Endpoint
 from tests.deploy.manifests import BASE, render, roles_of
 from tests.kit.accounts import create_account, write_kubeconfig
@@ -166,6 +166,23 @@ def test_the_same_server_answers_before_and_after_the_installation_with_dnsproxy
             assert asked(server.endpoint, NAME) == [AT_A], "dnsproxy itself sends the name there, too"
             server.kill()
             assert dns.addresses(ALSO) == [AT_A]
+
+
+@pytest.mark.parametrize("nameservers", ["", f"nameserver {NODE}\n"], ids=["an air gap", "a node that could ask"])
+def test_where_nothing_is_forwarded_our_names_are_answered_and_others_go_nowhere(
+    world: World, tmp_path: Path, nameservers: str
+) -> None:
+    before = block("hosts {", "    fallthrough", "}")
+    world.put(before)
+    resolv_conf = tmp_path / "resolv.conf"
+    resolv_conf.write_text(nameservers, encoding="utf-8")
+    with world.dnsproxy(*world.following(), "--resolv-conf", str(resolv_conf)) as server:
+        after = installed(before, server)
+        world.put(after)
+        with coredns(tmp_path, after) as dns:
+            assert dns.addresses(OURS) == [RELAY]
+            assert dns.addresses(NAME) == []
+        assert plan_uninstall(after).new == before
 
 
 def test_a_change_of_the_corefile_is_followed_and_outlives_the_object(world: World) -> None:

@@ -70,11 +70,20 @@ def test_what_was_not_reported_is_unknown_and_never_equal(
 
 def test_an_unreadable_corefile_is_unknown() -> None:
     objects = manifests("kubeadm")
-    pick(objects, "ConfigMap", "coredns")["data"]["Corefile"] = ". {\n hosts\n}\n"
+    pick(objects, "ConfigMap", "coredns")["data"]["Corefile"] = ". {\n grpc . 192.0.2.1\n}\n"
     original = find_original(discover(objects))
     assert "has no `forward .`" in original.fault
     assert check_upstreams(original, ["."], asked(". /etc/resolv.conf")).unknown == original.fault
     assert find_original(discover([])).fault == "the server of the cluster's DNS is unknown"
+
+
+def test_a_corefile_without_a_forward_has_no_upstreams_and_that_is_no_fault() -> None:
+    objects = manifests("kubeadm")
+    pick(objects, "ConfigMap", "coredns")["data"]["Corefile"] = ". {\n hosts\n}\n"
+    original = find_original(discover(objects))
+    assert original.fault == ""
+    assert check_upstreams(original, ["."], asked(".")).differences == ()
+    assert len(check_upstreams(original, ["."], asked(". /etc/resolv.conf")).differences) == 1
 
 
 @pytest.mark.parametrize(

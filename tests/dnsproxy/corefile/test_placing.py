@@ -16,7 +16,7 @@ def placed_before(text: str, *zones: str) -> tuple[int, list[tuple[str, int]]]:
     """The line of the word that the stanza goes before, and the line of each zone's original forward."""
     corefile = parse_corefile(text)
     site = find_site(corefile, zones or (".",))
-    return corefile.tokens[site.index].line, [(zone, one.directive.line) for zone, one in site.originals]
+    return corefile.tokens[site.index].line, [(zone, one.directive.line if one else 0) for zone, one in site.originals]
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,30 @@ def test_an_excepted_zone_goes_to_the_next_forward() -> None:
     assert placed_before(text, "example.org") == (5, [("example.org", 5)])
 
 
+@pytest.mark.parametrize(
+    ("text", "zones", "expected"),
+    [
+        pytest.param(". {\n log\n}\n", ["."], (3, [(".", 0)]), id="no forward"),
+        pytest.param(". {\n}\n", ["a.org"], (2, [("a.org", 0)]), id="an empty block"),
+        pytest.param(". {\n forward org 192.0.2.1\n log\n}\n", ["."], (4, [(".", 0)]), id="a zone alone"),
+        pytest.param(
+            ". {\n log\n forward org 192.0.2.1\n}\n", [".", "org"], (3, [("org", 3), (".", 0)]), id="one of two"
+        ),
+    ],
+)
+def test_where_nothing_is_forwarded_it_stands_at_the_end(
+    text: str, zones: list[str], expected: tuple[int, list[tuple[str, int]]]
+) -> None:
+    assert placed_before(text, *zones) == expected
+
+
 NO_PLACE = [
-    pytest.param(". {\n log\n}\n", ["."], 1, "has no forward", id="no forward"),
+    pytest.param(". {\n grpc . 192.0.2.1\n}\n", ["."], 1, r"'grpc' \(line 2\) may answer", id="grpc"),
+    pytest.param(". {\n fanout . 192.0.2.1\n}\n", ["."], 1, "'fanout'", id="a plugin of others"),
+    pytest.param(".\nlog\n", ["."], 1, "has no forward", id="a block without braces"),
     pytest.param(". {\n proxy . 192.0.2.1\n}\n", ["."], 2, "forwards with `proxy`", id="the plugin before forward"),
     pytest.param(". {\n import up\n}\n", ["."], 1, "into the imported file", id="no forward but an import"),
-    pytest.param(
-        ". {\n forward org 192.0.2.1\n}\n", ["."], 1, "no forward of this server block serves .", id="no root"
-    ),
+    pytest.param(". {\n forward {$Z} 192.0.2.1\n}\n", ["."], 1, "serves .", id="a zone that only CoreDNS knows"),
     pytest.param(f". {{\n {FORWARD} {{\n  except org\n }}\n}}\n", ["a.org"], 1, "serves a.org", id="excepted"),
     pytest.param(f"a.org {{\n}}\n. {{\n {FORWARD}\n}}\n", ["a.org"], 1, "a.org is served by", id="its own block"),
     pytest.param(

@@ -165,6 +165,39 @@ def test_a_loopback_address_is_noted() -> None:
     assert not any("own pod" in note for note in installed(ROOT_BLOCK, "2001:db8::1").notes)
 
 
+FORWARDLESS = [
+    pytest.param(".:53 {\n    errors\n    hosts {\n        fallthrough\n    }\n    reload\n}\n", id="the usual form"),
+    pytest.param(". {\n}\n", id="an empty block"),
+    pytest.param("  . {\n\t  log # note\n\n  # end\n  }", id="indented"),
+    pytest.param(".:53 {\r\n log\r\n}\r\n", id="CRLF"),
+    pytest.param("a.org {\n log\n}\n\n. {\n forward a.test 192.0.2.1\n}\n# end\n", id="a zone alone"),
+    pytest.param("(s) {\n log\n}\n. {\n import s\n}\n", id="a snippet"),
+]
+
+
+@pytest.mark.parametrize("text", FORWARDLESS)
+def test_where_nothing_is_forwarded_dnsproxy_is_the_only_upstream_and_comes_out_again(text: str) -> None:
+    change = installed(text, version=NEWEST)
+    (stanza,) = [one for block in parse_corefile(change.new).blocks for one in block.named("forward") if one.options]
+    assert [word.text for word in stanza.arguments] == [".", "10.96.0.53"]
+    assert any("fail with SERVFAIL" in note for note in change.notes)
+    assert not installed(change.new, version=NEWEST).changed
+    assert installed(change.new, "192.0.2.2", "192.0.2.3").new == installed(text, "192.0.2.2", "192.0.2.3").new
+    assert plan_uninstall(change.new).new == text
+
+
+def test_a_forward_that_comes_later_becomes_the_second_upstream_and_stays() -> None:
+    text = installed(".:53 {\n    errors\n}\n").new
+    later = text.replace("    errors\n", "    errors\n    forward . 192.0.2.1\n")
+    again = installed(later).new
+    assert "forward . 10.96.0.53 192.0.2.1 {" in again
+    assert plan_uninstall(again).new == ".:53 {\n    errors\n    forward . 192.0.2.1\n}\n"
+
+
+def test_an_old_coredns_takes_the_stanza_where_it_is_the_only_forward() -> None:
+    assert installed(".:53 {\n    errors\n}\n", version=(1, 8, 0)).changed
+
+
 def test_an_uninstall_that_would_leave_no_upstream_is_refused() -> None:
     text = installed(ROOT_BLOCK).new.replace(f"{END}\n    forward . /etc/resolv.conf", END)
     with pytest.raises(CorefileError, match=r"no forward of this server block serves \., and nothing") as caught:

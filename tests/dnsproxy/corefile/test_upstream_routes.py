@@ -147,11 +147,34 @@ def test_a_forward_of_a_zone_that_is_not_ascii_is_a_fault_with_its_line_and_neve
 
 
 @pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param(["hosts"], ".", id="no forward"),
+        pytest.param(["forward corp.test 10.0.0.5"], "corp.test. 10.0.0.5; .", id="a zone alone"),
+        pytest.param(
+            ["# BEGIN switchback", "forward . 10.96.0.53", "# END switchback"], ".", id="the stanza without others"
+        ),
+    ],
+)
+def test_a_block_that_forwards_nothing_else_asks_nobody(lines: list[str], expected: str) -> None:
+    routes = find_upstream_routes(block(*lines))
+    assert format_routes(usable_routes(routes)) == expected
+    assert list(differences(["."], routes, expected)) == []
+    assert list(differences(["."], routes, ". /etc/resolv.conf")) == [
+        "names of . went to no upstream, and dnsproxy forwards them to /etc/resolv.conf"
+    ]
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         pytest.param("", "no server block serves .", id="empty"),
-        pytest.param(block("hosts"), "has no `forward .`", id="no forward"),
-        pytest.param(block("forward corp.test 10.0.0.5"), "has no `forward .`", id="a zone alone"),
+        pytest.param(block("grpc . 192.0.2.1"), "'grpc' (line 3) may answer its names", id="another plugin"),
+        pytest.param(
+            block("# BEGIN switchback", "forward . 10.96.0.53 192.0.2.1", "# END switchback"),
+            "has no `forward .`",
+            id="only the stanza has them",
+        ),
         pytest.param(block("import custom/*.override"), "an imported file may have one", id="imported"),
         pytest.param("example.org {\n forward . 192.0.2.1\n}\n", "no server block serves .", id="another zone"),
         pytest.param(". {\n forward . 192.0.2.1 }\n", "", id="braces"),

@@ -31,9 +31,7 @@ def path(tmp_path: Path) -> Path:
 class Following:
     """A running follower, with its reports and log lines; time passes only in `look`."""
 
-    def __init__(
-        self, path: Path, nursery: trio.Nursery, clock: MockClock, *, may_be_empty: bool = False
-    ) -> None:
+    def __init__(self, path: Path, nursery: trio.Nursery, clock: MockClock, *, may_be_empty: bool = False) -> None:
         self.applied: list[ForwardSettings] = []
         self.search: list[tuple[str, ...]] = []
         self._clock = clock

@@ -194,7 +194,7 @@ def test_a_file_that_is_no_corefile_is_bad_usage_with_its_line(tmp_path: Path) -
 
 
 def test_a_corefile_that_must_not_be_changed_is_a_no_with_its_line() -> None:
-    result = run("install", "--file", "-", *ADDRESS, stdin=". {\n log\n}\n")
+    result = run("install", "--file", "-", *ADDRESS, stdin=". {\n grpc . 192.0.2.1\n}\n")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: <stdin>:1: the server block of . has no forward")
     assert run("uninstall", "--file", "-", stdin=". {\n # END switchback\n}\n").exit_code == 1

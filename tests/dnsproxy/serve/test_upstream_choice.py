@@ -13,9 +13,7 @@ A, B, NODE = Endpoint("192.0.2.1", 53), Endpoint("192.0.2.2", 5353), Endpoint("1
 NODES = ForwardSettings((NODE,), outstanding=7, rotate=True, attempts=1, use_tcp=True)
 
 
-def choose(
-    *lines: str, listening: tuple[Endpoint, ...] = (), node: ForwardSettings = NODES
-) -> ForwardSettings | None:
+def choose(*lines: str, listening: tuple[Endpoint, ...] = (), node: ForwardSettings = NODES) -> ForwardSettings | None:
     text = "\n".join([". {", *lines, "}", ""])
     return choose_upstreams(find_upstream_routes(text), node=node, listening=listening)
 

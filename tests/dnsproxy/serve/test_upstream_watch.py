@@ -117,7 +117,7 @@ async def test_the_cluster_domains_are_followed_and_the_last_ones_stay(autojump_
     api = make_api("forward . 192.0.2.1", "kubernetes a.test in-addr.arpa")
     async with watching(api) as watched:
         await watched.until(lambda: watched.domains == [ClusterZones(("a.test",))])
-        put(api, "kubernetes a.test b.test")
+        put(api, "grpc . 192.0.2.1", "kubernetes a.test b.test")
         await watched.until(lambda: watched.domains[-1].zones == ("a.test", "b.test"))
         await watched.until(lambda: watched.watch.saved is not None)
         saved = watched.watch.saved
@@ -133,7 +133,7 @@ async def test_the_cluster_domains_are_followed_and_the_last_ones_stay(autojump_
     ("damage", "note"),
     [
         pytest.param(lambda api: api.remove("", "configmaps", str(REF)), "there is no such ConfigMap", id="gone"),
-        pytest.param(lambda api: put(api, "hosts"), "has no `forward .`", id="no forward"),
+        pytest.param(lambda api: put(api, "grpc . 192.0.2.1"), "has no `forward .`", id="no forward"),
         pytest.param(lambda api: put(api, "forward ."), "line 2: ", id="not valid"),
     ],
 )
@@ -190,6 +190,20 @@ async def test_a_zone_that_no_query_matches_does_not_end_the_server(autojump_clo
         put(api, "forward . 192.0.2.3")
         await watched.until_used("192.0.2.3:53")
         assert watched.watch.notes == []
+
+
+async def test_a_corefile_that_forwards_nothing_means_nobody(autojump_clock: MockClock) -> None:
+    api = make_api("forward . 192.0.2.1")
+    async with watching(api) as watched:
+        await watched.until_used("192.0.2.1:53")
+        put(api, "hosts")
+        await watched.until(lambda: watched.used[-1] == ([], "."))
+        assert watched.watch.notes == []
+        saved = watched.watch.saved
+        put(api, "forward . 192.0.2.3")
+        await watched.until_used("192.0.2.3:53")
+    async with watching(make_api(), saved) as restored:
+        assert restored.used[-1] == ([], "."), "of the snapshot"
 
 
 async def test_an_upstream_that_cannot_be_asked_is_the_nodes_and_is_noted(autojump_clock: MockClock) -> None:
@@ -304,7 +318,7 @@ async def test_a_fault_of_the_deciding_one_is_no_reason_to_ask_the_next(autojump
     put(api, "forward . 192.0.2.7", ref=FIRST)
     async with watching(api, refs=(FIRST, REF)) as watched:
         await watched.until_used("192.0.2.7:53")
-        put(api, "hosts", ref=FIRST)
+        put(api, "grpc . 192.0.2.1", ref=FIRST)
         await watched.until(lambda: bool(watched.watch.notes))
         await trio.sleep(10)
         assert watched.used[-1][0] == ["192.0.2.7:53"]

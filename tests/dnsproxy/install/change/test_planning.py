@@ -6,6 +6,7 @@ importing.py and stub_domains.py are tested here too; check_ready in tests/dnspr
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -51,6 +52,21 @@ def test_an_install_is_found_is_the_same_twice_and_goes_without_a_trace(name: st
     assert out.refusals == ()
     assert without_versions(play(there, out)) == without_versions(before)
     assert not plan_out(before, where).changed
+
+
+def test_a_cluster_that_forwards_nothing_is_installed_into_and_goes_without_a_trace() -> None:
+    """An air gap."""
+    before = manifests("kubeadm")
+    data = pick(before, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = re.sub(r"(?s)    forward \. .*?\}\n", "", data["Corefile"])
+    assert "forward" not in data["Corefile"]
+    there = play(before, plan(before))
+    (trace,) = find_traces(discover(there))
+    assert (trace.fault, [str(address) for address in trace.addresses]) == ("", ["10.96.0.53:53"])
+    assert not plan(there).changed
+    out = plan_out(there)
+    assert out.refusals == ()
+    assert without_versions(play(there, out)) == without_versions(before)
 
 
 @pytest.mark.parametrize(("name", "method"), WAYS)
