@@ -21,7 +21,7 @@ from sidecar.kubernetes.hook import check_hook
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, ObjectMeta
 from sidecar.kubernetes.one_shot import list_all
-from sidecar.kubernetes.removal import Ended, delete_object, end_workload
+from sidecar.kubernetes.removal import Ended, delete_object, end_workload, is_there
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 from wholeip.node_jobs import NAME, NodeJob, make_jobs, unfinished
@@ -72,6 +72,8 @@ async def remove_from_nodes(
         click.echo(f"{node}: {state or 'its Job has not ended'}", err=True)
     if left:
         raise StartError(f"{len(left)} of {len(nodes)} nodes still have rules: {_LOST}", status=ExitStatus.NO)
+    if await is_there(client, _agents_path(namespace)):
+        raise _created_again(namespace)
     for job in jobs.values():
         await delete_object(client, f"/apis/batch/v1/namespaces/{namespace}/jobs/{job}")
     click.echo(f"Removed the rules of {len(nodes)} nodes.")
@@ -91,23 +93,28 @@ async def _cron_job(client: ApiClient, namespace: str) -> dict[str, Any]:
 
 
 async def _end_agents(client: ApiClient, namespace: str, *, seconds: float) -> None:
-    path = f"/apis/apps/v1/namespaces/{namespace}/daemonsets/{_AGENTS}"
     line = ProgressLine()
 
     def wait(passed: float) -> None:
         line.show(f"Waiting for the agents to end, {passed:.0f} of up to {seconds:.0f} s")
 
-    ended = await end_workload(client, path, seconds=seconds, on_wait=wait)
+    ended = await end_workload(client, _agents_path(namespace), seconds=seconds, on_wait=wait)
     line.clear()
     if ended is Ended.REMAINS:
         raise StartError(
             f"an agent in {namespace} does not end, and would keep the rules: {_LOST}", status=ExitStatus.NO
         )
     if ended is Ended.AGAIN:
-        raise StartError(
-            f"another program has created {namespace}/{_AGENTS} again: suspend it (Argo CD, Flux) and run this again",
-            status=ExitStatus.NO,
-        )
+        raise _created_again(namespace)
+
+
+def _agents_path(namespace: str) -> str:
+    return f"/apis/apps/v1/namespaces/{namespace}/daemonsets/{_AGENTS}"
+
+
+def _created_again(namespace: str) -> StartError:
+    text = f"another program has created {namespace}/{_AGENTS} again: suspend it (Argo CD, Flux) and run this again"
+    return StartError(text, status=ExitStatus.NO)
 
 
 async def _create_jobs(

@@ -22,7 +22,7 @@ from dnsproxy.ip_mode.running import changes_of, connected, prepare
 from dnsproxy.ip_mode.selection import PROXY
 from dnsproxy.ip_mode.showing import Waiting, announce, finish
 from dnsproxy.ip_mode.survey import survey
-from dnsproxy.ip_mode.writing import settle
+from dnsproxy.ip_mode.writing import check_kept, settle
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
@@ -52,6 +52,9 @@ async def apply(request: WriteRequest) -> int:
         if made and report.proof.refused:
             await settle(client, await look_back(), look_back)
             report = replace(report, undone=True)
+        elif made:
+            # The proof and the statuses take seconds.
+            check_kept(await look())
         return finish(report, request)
 
 

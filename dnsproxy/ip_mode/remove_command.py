@@ -13,12 +13,12 @@ from dnsproxy.ip_mode.changes import Change
 from dnsproxy.ip_mode.discovery import find_version
 from dnsproxy.ip_mode.planning import Plan, make_remove
 from dnsproxy.ip_mode.request import WriteRequest
-from dnsproxy.ip_mode.rewriting import rewrite_all
+from dnsproxy.ip_mode.rewriting import look_again, rewrite_all
 from dnsproxy.ip_mode.running import changes_of, connected, prepare
 from dnsproxy.ip_mode.showing import Waiting, announce, finish
 from dnsproxy.ip_mode.status_writes import VIP
 from dnsproxy.ip_mode.survey import survey
-from dnsproxy.ip_mode.writing import settle
+from dnsproxy.ip_mode.writing import check_kept, settle
 from sidecar.kubernetes.http import ApiClient
 
 
@@ -39,8 +39,10 @@ async def remove(request: WriteRequest) -> int:
         report = replace(report, made=made, rewrote=request.rewrite)
         if request.rewrite:
             waiting = Waiting("the statuses to become VIP", request)
-            report = replace(report, rewrites=await rewrite_all(client, plan.services, VIP, waiting))
+            rewrites = await rewrite_all(client, plan.services, VIP, waiting)
             waiting.end()
+            report = replace(report, rewrites=await look_again(client, rewrites, VIP))
+            check_kept(await look())
         return finish(report, request)
 
 

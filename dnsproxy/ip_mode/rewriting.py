@@ -1,12 +1,13 @@
 """Writes existing statuses anew: through the policy, or as VIP once it is gone.
 
-The law: one failure does not stop the others. A deleted
-policy works for a moment longer, so a VIP that became Proxy is written again, until the wait is over.
+The law: one failure does not stop the others. A deleted policy works for a moment longer, so a VIP that became Proxy is
+written again, until the wait is over. What a program that watches the statuses has written again is a failure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 import trio
@@ -24,6 +25,8 @@ from sidecar.kubernetes.one_shot import get_object
 from sidecar.kubernetes.structs.network import Service
 from sidecar.values.text import one_line
 
+_WATCHER_SECONDS: Final = 3.0
+"""Seconds before the last look: a program that watches the statuses writes them again within about one."""
 _ATTEMPTS: Final = 3
 """For each Service, also after the wait."""
 
@@ -34,6 +37,14 @@ async def rewrite_all(
     """Write the status of each Service until its entries have this ipMode; never raises ApiError."""
     started = trio.current_time()
     return tuple([await _rewrite(client, service, mode, started, progress) for service in services])
+
+
+async def look_again(client: ApiClient, rewrites: tuple[Rewrite, ...], mode: str) -> tuple[Rewrite, ...]:
+    """The outcomes as another look finds them, if a status was written; never raises ApiError."""
+    if not any(one.result == "rewritten" for one in rewrites):
+        return rewrites
+    await trio.sleep(_WATCHER_SECONDS)
+    return tuple([await _seen_again(client, one, mode) for one in rewrites])
 
 
 async def _rewrite(
@@ -59,6 +70,21 @@ async def _rewrite(
             return Rewrite(ref, before, after, failure=failure)
         progress(passed)
         await trio.sleep(PAUSE)
+
+
+async def _seen_again(client: ApiClient, rewrite: Rewrite, mode: str) -> Rewrite:
+    if rewrite.failure or rewrite.gone:
+        return rewrite
+    try:
+        after = modes_of(await get_object(client, status_path(rewrite.service), Service, seconds=SECONDS))
+    except NotFound:
+        return replace(rewrite, gone=True)
+    except ApiError as error:
+        return replace(rewrite, failure=f"whether it stays so is unknown: {one_line(str(error))}")
+    if set(after) <= {mode}:
+        return rewrite
+    again = "another program has written it again, such as `dnsproxy ip-mode --watch`: end it and run this again"
+    return replace(rewrite, after=after, failure=again)
 
 
 async def _write_once(client: ApiClient, ref: ObjectRef, mode: str) -> Service:

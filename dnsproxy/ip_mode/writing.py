@@ -56,6 +56,13 @@ async def settle(
     return tuple(made.values())
 
 
+def check_kept(changes: Sequence[Change]) -> None:
+    """Raises StartError if the last look finds something to change again."""
+    if changes:
+        text = f"{_names(changes)}: another program has undone the write; end it and run this again"
+        raise StartError(text, status=ExitStatus.NO)
+
+
 async def _write(client: ApiClient, changes: Sequence[Change], made: dict[str, Change]) -> None:
     for change in changes:
         write = change.write

@@ -112,6 +112,22 @@ async def test_jobs_of_an_earlier_removal_go_first(
     assert api.ran == ["a", "a"]
 
 
+async def test_agents_that_come_back_while_the_jobs_run_are_a_no(
+    autojump_clock: object,  # noqa: ARG001
+) -> None:
+    api = Nodes("a", "b")
+
+    def restore(method: str, path: str) -> None:
+        api._run_jobs(method, path)
+        if len(api.ran) == 2:
+            api.put(AGENTS, {"metadata": {"uid": "again"}})
+
+    api.before = restore
+    with pytest.raises(StartError, match=r"has created switchback-wholeip/wholeip again: suspend it") as caught:
+        await remove(api)
+    assert caught.value.status == 1
+
+
 async def test_agents_that_do_not_end_keep_every_rule(
     autojump_clock: object,  # noqa: ARG001
 ) -> None:

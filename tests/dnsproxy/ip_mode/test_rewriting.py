@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import shlex
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,7 +18,7 @@ from trio.testing import MockClock
 
 from dnsproxy.ip_mode.effect import WAIT_SECONDS, prove
 from dnsproxy.ip_mode.results import Effect, Rewrite
-from dnsproxy.ip_mode.rewriting import rewrite_all
+from dnsproxy.ip_mode.rewriting import look_again, rewrite_all
 from dnsproxy.ip_mode.selection import PROXY
 from dnsproxy.ip_mode.status_writes import VIP, format_kubectl
 from sidecar.kubernetes.cluster import Cluster
@@ -48,9 +48,12 @@ class Api:
         self.objects = {name: service_json(name, ingress=copy.deepcopy(ingress or ONE)) for name in ("web", "shop")}
         self.stored = 0
         self.writes = 0
+        self.lost = False
 
     def answer(self, request: httpx2.Request) -> httpx2.Response:
         name = request.url.path.split("/")[-2]
+        if self.lost:
+            raise httpx2.ReadError("reset")
         if name not in self.objects:
             return _failure(404)
         if request.method == "GET":
@@ -142,6 +145,44 @@ async def test_a_service_that_is_deleted_meanwhile_leaves_the_proof_unknown_at_o
     assert effect is Effect.UNKNOWN
     assert "deleted meanwhile" in why
     assert autojump_clock.current_time() < 1
+
+
+def write_again(api: Api) -> None:
+    api.objects["web"]["status"]["loadBalancer"]["ingress"][0]["ipMode"] = PROXY
+
+
+def delete(api: Api) -> None:
+    del api.objects["web"]
+
+
+def lose(api: Api) -> None:
+    api.lost = True
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "result", "failure"),
+    [
+        pytest.param(lambda _: None, "rewritten", "", id="nothing"),
+        pytest.param(write_again, "failed", "written it again, such as `dnsproxy ip-mode --watch`", id="a watcher"),
+        pytest.param(delete, "deleted", "", id="deleted"),
+        pytest.param(lose, "failed", "whether it stays so is unknown", id="no API server"),
+    ],
+)
+async def test_the_last_look_is_at_what_a_watcher_may_have_written_again(
+    autojump_clock: MockClock,  # noqa: ARG001
+    meanwhile: Callable[[Api], None],
+    result: str,
+    failure: str,
+) -> None:
+    api = Api(in_effect=False, ingress=[{"ip": "192.0.2.1", "ipMode": PROXY}])
+    web = service(ingress=[{"ip": "192.0.2.1", "ipMode": PROXY}])
+    async with client_of(api) as client:
+        written = await rewrite_all(client, [web], VIP, lambda _: None)
+        assert [one.result for one in written] == ["rewritten"]
+        meanwhile(api)
+        (seen,) = await look_again(client, written, VIP)
+    assert seen.result == result
+    assert failure in seen.failure
 
 
 @pytest.mark.parametrize(
