@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from dnsproxy.corefile.lexer import Token
@@ -16,13 +17,21 @@ from dnsproxy.corefile.model import Directive
 from dnsproxy.corefile.zones import ROOT
 from sidecar.values.endpoints import is_address
 
-_EXACT: Final = "exact"
-_SUFFIX: Final = "suffix"
-_MATCHES: Final[dict[str, Callable[[str, str], bool]]] = {
-    _EXACT: str.__eq__,
-    _SUFFIX: str.endswith,
-    "prefix": str.startswith,
-    "substring": str.__contains__,
+
+class Match(StrEnum):
+    """How a line compares names, in the words of plugin/rewrite."""
+
+    EXACT = "exact"
+    SUFFIX = "suffix"
+    PREFIX = "prefix"
+    SUBSTRING = "substring"
+
+
+_MATCHES: Final[dict[Match, Callable[[str, str], bool]]] = {
+    Match.EXACT: str.__eq__,
+    Match.SUFFIX: str.endswith,
+    Match.PREFIX: str.startswith,
+    Match.SUBSTRING: str.__contains__,
 }
 _MODES: Final = ("continue", "stop")
 _CLASSES: Final = ("IN", "ANY")
@@ -35,10 +44,11 @@ _LEAST: Final = 2
 class TakenNames:
     """The names that one line takes."""
 
-    kind: str
-    """As in plugin/rewrite: `exact`, `suffix`, `prefix`, `substring`."""
+    kind: Match
     text: str
     """In lower case, with a final dot."""
+    gives: str = ""
+    """The address, or the other name, that the line has for one name; else empty."""
 
     def takes(self, hostname: str) -> bool:
         """Whether the line takes a name in normal form."""
@@ -47,9 +57,9 @@ class TakenNames:
     def takes_below(self, parent: str) -> bool:
         """Whether it may take a name below a name in normal form."""
         end = f".{parent}."
-        if self.kind == _EXACT:
+        if self.kind is Match.EXACT:
             return self.text.endswith(end)
-        return self.kind != _SUFFIX or self.text.endswith(end) or end.endswith(self.text)
+        return self.kind is not Match.SUFFIX or self.text.endswith(end) or end.endswith(self.text)
 
 
 def taken_names(directive: Directive) -> Iterator[TakenNames]:
@@ -65,7 +75,12 @@ def taken_names(directive: Directive) -> Iterator[TakenNames]:
 def names_in_zone(zone: str) -> tuple[TakenNames, TakenNames]:
     """All names of a zone: its own, and those below it."""
     dotted = zone.lower().removesuffix(".") + "."
-    return TakenNames(_EXACT, dotted), TakenNames(_SUFFIX, dotted if dotted == ROOT else f".{dotted}")
+    return TakenNames(Match.EXACT, dotted), TakenNames(Match.SUFFIX, dotted if dotted == ROOT else f".{dotted}")
+
+
+def line_of(directive: Directive) -> str:
+    """A directive as one line, without the braces and options of its nested block."""
+    return " ".join((directive.name, *(word.text for word in _words_of(directive))))
 
 
 def _words_of(directive: Directive) -> tuple[Token, ...]:
@@ -79,9 +94,10 @@ def _in_rewrite(words: list[str]) -> Iterator[TakenNames]:
     field, names = words[:1], words[1:]
     if [one.lower() for one in field] != ["name"] or len(names) < _LEAST:
         return
-    kind, text = (_EXACT, names[0]) if len(names) == _LEAST else (names[0].lower(), names[1])
+    kind, text, *after = (Match.EXACT, *names) if len(names) == _LEAST else (names[0].lower(), *names[1:])
     if kind in _MATCHES:
-        yield TakenNames(kind, f"{text.lower().removesuffix('.')}.")
+        gives = after[0].lower().removesuffix(".") if kind == Match.EXACT else ""
+        yield TakenNames(Match(kind), f"{text.lower().removesuffix('.')}.", gives)
 
 
 def _in_template(directive: Directive) -> Iterator[TakenNames]:
@@ -96,4 +112,4 @@ def _in_hosts(directive: Directive) -> Iterator[TakenNames]:
     """The names in the lines of an inline hosts file."""
     for address, *names in directive.option_lines:
         if is_address(address):
-            yield from (TakenNames(_EXACT, f"{name.lower().removesuffix('.')}.") for name in names)
+            yield from (TakenNames(Match.EXACT, f"{name.lower().removesuffix('.')}.", address) for name in names)

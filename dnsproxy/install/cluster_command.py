@@ -21,12 +21,12 @@ from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client, read_one
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, DEPLOYMENT, Fault, Request
+from dnsproxy.cluster_dns.taken_hosts import find_taken_lines
 from dnsproxy.cluster_dns.traces import find_traces, has_marks
 from dnsproxy.install.change.config_map import format_diffs
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_coverage import describe_rewrites, find_rewrite_coverage
-from dnsproxy.install.change.taken_hosts import find_taken_lines
 from dnsproxy.install.progress import Progress
 from dnsproxy.install.report import event_reasons
 from dnsproxy.install.report.last_event import LastEvent, keeps_the_stanza

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import click
 
 from dnsproxy.cluster_dns.read import load_client
+from dnsproxy.cluster_dns.refusal import ChangeRefused, check_ready, notes_on_readiness
 from dnsproxy.install.change.config_map import Wanted
-from dnsproxy.install.change.refusal import ChangeRefused, check_ready, notes_on_readiness
 from dnsproxy.install.cluster_command import RunOptions
 from dnsproxy.install.report.printing import Printed, print_for
 from dnsproxy.install.run.applying import check_seen

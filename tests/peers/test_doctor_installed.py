@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -62,6 +62,8 @@ LED: Final = replace(
     dnsproxy=("--target", TO_RELAY, "--target-for", f"nginx={DIRECT}"),
     expected=healthy("loaded", "short-circuit-answered", no_advice=NO_RELAY),
 )
+OTHER: Final = "10.96.0.95"
+"""The address of another tool's relay."""
 STATUS: Final = "kubectl -n switchback exec deploy/operate -- dnsproxy status"
 STEERED: Final = replace(
     LOADED,
@@ -70,7 +72,78 @@ STEERED: Final = replace(
              ingress(HOST, BALANCER), *steering(), corefile_object()),
     dnsproxy=("--target", "auto", "--routes-namespace", "switchback"),
 )  # fmt: skip
+
+
+def hosts_line(address: str) -> str:
+    return f"    hosts {{\n        {address} {HOST}\n        fallthrough\n    }}\n"
+
+
+def beside(line: str, **fields: Any) -> State:
+    """The same with a line of others in the Corefile."""
+    objects = (*installed()[:-1], corefile_object(line=line))
+    return replace(LOADED, objects=objects, corefile=loaded_corefile(line), **fields)
+
+
+BESIDE: Final = (
+    beside(
+        hosts_line(BALANCER),
+        name="loaded, and a line of others gives the load balancer's address",
+        expected=wrong(
+            *("answered-before", "short-circuited"),
+            said=(f"hosts (Corefile in ConfigMap kube-system/coredns, line 7) answers {HOST} before the stanza",),
+            evidence=(f"{BALANCER} {HOST}", f"dnsproxy answers {HOST} with {RELAY}"),
+            advice=("kubectl -n kube-system edit configmap coredns",),
+        ),
+    ),
+    beside(
+        hosts_line(CONTROLLER),
+        name="loaded, all hosts, and a line of others gives the controller's own address",
+        host="",
+        expected=wrong("answered-before", "header-lost", evidence=(f"{CONTROLLER} {HOST}",)),
+    ),
+    beside(
+        hosts_line(OTHER),
+        name="loaded, and a line of others leads to a relay of theirs",
+        at={**LOADED.at, OTHER: Server.BALANCER},
+        expected=healthy("answered-before", "loaded", said=("this answer serves pods",)),
+    ),
+    beside(
+        hosts_line(RELAY),
+        name="loaded, and a line of others gives the relay's address",
+        expected=replace(LOADED.expected, untold=("answered-before",)),
+    ),
+    beside(
+        f"    rewrite name {HOST} other.example.org\n",
+        name="loaded, and a rewrite leads to a name without a record",
+        expected=wrong("answered-before", "no-record", said=("rewrite (Corefile in ConfigMap kube-system/coredns",)),
+    ),
+    beside(
+        hosts_line(BALANCER),
+        name="a line of others, looked at from outside",
+        arguments=(),
+        expected=wrong("answered-before", said=("was not seen",)),
+    ),
+    beside(
+        hosts_line(BALANCER),
+        name="a line of others in a ConfigMap that cannot be read",
+        denied=("configmaps",),
+        expected=wrong(
+            *("not-answered", "short-circuited"), untold=("answered-before", "line-answers"), unseen=("get configmaps",)
+        ),
+    ),
+    replace(
+        LOADED,
+        name="not installed, and a line of others leads to a relay of theirs",
+        objects=(*nginx_controller(point(BALANCER), settings=HEADER), endpoint_slice(KEY, "10.244.1.10"),
+                 ingress(HOST, BALANCER), corefile_object(written=False, line=hosts_line(OTHER))),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES, OTHER: Server.BALANCER},
+        corefile=loaded_corefile(hosts_line(OTHER), written=False),
+        dnsproxy=(),
+        expected=healthy("line-answers", "reached", untold=("answered-before",), no_advice=NO_RELAY),
+    ),
+)  # fmt: skip
 STATES: Final = (
+    *BESIDE,
     LOADED,
     replace(LOADED, name="loaded, all hosts", host="", expected=replace(LOADED.expected, untold=("no-longer-needed",))),
     replace(

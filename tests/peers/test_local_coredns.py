@@ -12,11 +12,11 @@ import pytest
 
 from dnsproxy.cluster_dns.found import Found, FoundCorefile
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
+from dnsproxy.cluster_dns.refusal import ChangeRefused
+from dnsproxy.cluster_dns.routes import ONCE
 from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.planning import plan_apply
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
-from dnsproxy.install.change.routes import ONCE
 from dnsproxy.install.change.trial_corefile import Trial, make_trial
 from dnsproxy.install.run.applying import Planned, try_planned
 from dnsproxy.install.run.local_coredns import try_change

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dnsproxy.cluster_dns.method_choice import Method
+from dnsproxy.cluster_dns.taken_hosts import find_taken_hosts, find_taken_lines
 from dnsproxy.corefile.plan import plan_install
 from dnsproxy.corefile.zones import ROOT
-from dnsproxy.install.change.taken_hosts import find_taken_hosts, find_taken_lines
 from sidecar.values.endpoints import Endpoint
 from tests.kit.coredns import answering, coredns_version, running_coredns
 from tests.kit.manifest_cluster import discover, manifests, pick

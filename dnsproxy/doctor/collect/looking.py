@@ -6,7 +6,7 @@ by itself and is then a ReadFailure. Tested in tests/dnsproxy/doctor/collect/tes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -21,7 +21,8 @@ from dnsproxy.doctor.collect.places import Places
 from dnsproxy.doctor.collect.read_own import ask_admin
 from dnsproxy.doctor.collect.reader import Progress
 from dnsproxy.doctor.facts.model import Admin, Facts
-from dnsproxy.doctor.facts.probes import DnsCheck
+from dnsproxy.doctor.facts.probes import DnsCheck, Lookup
+from dnsproxy.doctor.judge.answering_lines import taken_by_lines
 from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.paths import Paths
 from dnsproxy.doctor.judge.refusals import DIALLING, LOOKING_UP
@@ -65,6 +66,7 @@ async def look(facts: Facts, paths: Paths, places: Places, progress: Progress) -
         admin=(*facts.admin, *await _ask_admin_ports(places)),
         loaded=await _check(cluster, (*markers, *zones) or (".",)),
         answers=await _check(_dnsproxy_endpoints(facts), (".",)),
+        own_lookups=await _ask_own(facts, names),
         refusals=(*facts.refusals, *lookups.failures(*_LOOKING_UP), *probes.failures(*_DIALLING)),
     )
 
@@ -82,6 +84,12 @@ def _dnsproxy_endpoints(facts: Facts) -> tuple[Endpoint, ...]:
     stanzas = facts.dns.stanzas if facts.dns else ()
     found = tuple(dict.fromkeys(_endpoints(address for stanza in stanzas for address in stanza.addresses)))
     return found or tuple(_endpoints(facts.dnsproxy.ask_at if facts.dnsproxy else ()))
+
+
+async def _ask_own(facts: Facts, names: Sequence[str]) -> tuple[Lookup, ...]:
+    """What dnsproxy would answer for the names that it is not asked for."""
+    own, taken = _dnsproxy_endpoints(facts), taken_by_lines(names, facts)
+    return (await look_up_all(taken, {"dnsproxy": own[0]})).results if own and taken else ()
 
 
 async def _ask_admin_ports(places: Places) -> list[Admin]:

@@ -24,6 +24,7 @@ from dnsproxy.cluster_dns.probe_results import places_to_ask
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
+from dnsproxy.doctor.collect.answering_lines import answering_lines
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.read_sources import VARIABLE, names_sources
 from dnsproxy.doctor.collect.reader import Reader
@@ -219,7 +220,7 @@ def with_metrics(page: Admin, text: str) -> Admin:
 def make_dns(found: Found, own: Sequence[Endpoint]) -> ClusterDns:
     """The cluster's DNS as facts; `own` are the addresses of dnsproxy's Service."""
     service, server, cache = found.service, found.server, found.node_local
-    deciding, original = found.asked_by_pods, find_original(found, own)
+    deciding, original, traces = found.asked_by_pods, find_original(found, own), find_traces(found)
     version = format_version(server.version) if server and server.version else ""
     return ClusterDns(
         service=f"{service.namespace}/{service.name}" if service else "",
@@ -229,13 +230,14 @@ def make_dns(found: Found, own: Sequence[Endpoint]) -> ClusterDns:
         node_local=str(cache.server) if cache else "",
         node_local_addresses=cache.addresses if cache else (),
         node_local_passes_on=bool(cache and cache.passes_on),
-        stanzas=tuple(map(_stanza, find_traces(found))),
+        stanzas=tuple(map(_stanza, traces)),
         where=str(deciding) if deciding else "",
         decides=_sources(found),
         printed_as=_printed_as(found),
         faults=tuple(map(str, found.faults)),
         upstreams_in=original.source,
         upstreams=tuple(map(_upstreams, original.routes)),
+        lines=answering_lines(found, traces),
     )
 
 

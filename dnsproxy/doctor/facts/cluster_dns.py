@@ -5,6 +5,7 @@ The law: as in model.py. Tested in tests/dnsproxy/doctor/facts/test_file.py.
 
 from __future__ import annotations
 
+from dnsproxy.corefile.taken_names import Match
 from dnsproxy.doctor.facts.probes import Fact
 
 
@@ -29,6 +30,28 @@ class OriginalUpstreams(Fact, frozen=True):
     excepted: tuple[str, ...] = ()
     fault: str = ""
     line: int = 0
+
+
+class LineNames(Fact, frozen=True):
+    """Some names; as TakenNames."""
+
+    kind: Match
+    name: str
+
+
+class AnsweringLine(Fact, frozen=True):
+    """A line of others that answers some names before our stanza, or without one; as TakenLine."""
+
+    what: str
+    """The plugin, the ConfigMap and the line: `hosts (Corefile in ConfigMap kube-system/coredns, line 7)`."""
+    kind: Match
+    name: str
+    gives: str = ""
+    """The address, or the other name, that it has for one name; empty if its text does not show it."""
+    text: str = ""
+    """What is written there, cut."""
+    excepted: tuple[LineNames, ...] = ()
+    """What of these it leaves to later lines."""
 
 
 class ClusterDns(Fact, frozen=True):
@@ -57,3 +80,5 @@ class ClusterDns(Fact, frozen=True):
     """The ConfigMap that says where it forwards without the stanza."""
     upstreams: tuple[OriginalUpstreams, ...] = ()
     """Where that is; empty if unknown."""
+    lines: tuple[AnsweringLine, ...] = ()
+    """The lines of others that answer names, in the order in which the DNS asks them; empty if none could be read."""

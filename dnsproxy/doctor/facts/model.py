@@ -214,5 +214,7 @@ class Facts(Fact, frozen=True):
     """The cluster's DNS, asked for names that only dnsproxy answers."""
     answers: tuple[DnsCheck, ...] = ()
     """dnsproxy, asked directly."""
+    own_lookups: tuple[Lookup, ...] = ()
+    """What dnsproxy answers, asked directly, for the hosts that a line of the cluster's DNS takes before the stanza."""
     admin: tuple[Admin, ...] = ()
     refusals: tuple[ReadFailure, ...] = ()

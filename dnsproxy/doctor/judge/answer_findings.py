@@ -12,6 +12,7 @@ from typing import Final
 
 from dnsproxy.dns.names import is_wildcard
 from dnsproxy.doctor.facts.model import Facts, OwnService
+from dnsproxy.doctor.judge.answering_lines import FindLine, find_lines, names_of
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.cures import class_of, target_line
 from dnsproxy.doctor.judge.dns_findings import only_rewrites
@@ -31,10 +32,11 @@ _SHOWN: Final = 5
 
 def judge_answers(every: Sequence[Ways], facts: Facts) -> Iterator[Finding]:
     """The findings about the answers of all groups."""
+    find = find_lines(facts)
     for ways in every:
         for controller in ways.controllers:
             yield from _judge_class(controller, ways, facts)
-        yield from _judge_loaded(ways, facts)
+        yield from _judge_loaded(ways, facts, find)
         yield from _judge_public(ways, facts)
 
 
@@ -82,7 +84,7 @@ def _other_relay(controller: Controller, ways: Ways, relay: OwnService) -> Findi
     return Finding("wrong-class", Severity.PROBLEM, text, controller.about, evidence_of(ways), (step,), hosts)
 
 
-def _judge_loaded(ways: Ways, facts: Facts) -> Iterator[Finding]:
+def _judge_loaded(ways: Ways, facts: Facts, find: FindLine) -> Iterator[Finding]:
     """A cluster DNS that asks dnsproxy, and still leads pods to an address that fails them."""
     loaded = bool(facts.loaded) and {asked.state for asked in facts.loaded} == {"yes"}
     astray = [one for one in ways.answers if one.reach in FAILING and one.address not in ways.ours]
@@ -95,6 +97,8 @@ def _judge_loaded(ways: Ways, facts: Facts) -> Iterator[Finding]:
         text = "the cluster's DNS rewrites names to their Services, but not these hosts"
         step = Remedy("see which names are left out, and why", (STATUS if automatic else "dnsproxy status",))
         yield Finding("not-answered", Severity.PROBLEM, text, ways.about, evidence, (step,), hostnames)
+        return
+    if all(find(name) is not None for name in names_of(ways, facts)):
         return
     text = "the cluster's DNS asks dnsproxy, but answers with an address that is not dnsproxy's for these hosts"
     why = f"kubectl -n switchback exec deploy/dnsproxy -- dnsproxy explain {quote(hostnames[0])}"

@@ -13,6 +13,7 @@ from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts, Host
 from dnsproxy.doctor.judge.answer_findings import judge_answers
+from dnsproxy.doctor.judge.answering_lines import judge_lines
 from dnsproxy.doctor.judge.controller import Controller, make_controller
 from dnsproxy.doctor.judge.controller_findings import judge_header
 from dnsproxy.doctor.judge.dns_findings import judge_dns
@@ -39,6 +40,8 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
     every = make_all_ways(find_groups(facts, paths), controllers, facts)
     results = [
         *_judge_paths(facts, paths, every),
+        # A line that takes a host is the cause of what its pods get.
+        *judge_lines(every, facts),
         *(one for ways in every for one in judge_ways(ways, facts)),
         *(one for controller in controllers for one in _judge_header(controller, every)),
         *_judge_own(facts, controllers, every),

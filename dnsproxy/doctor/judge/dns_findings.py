@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Final
 
+from dnsproxy.corefile.model import listed
 from dnsproxy.corefile.upstream_routes import UpstreamRoute, differences
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.doctor.facts.cluster_dns import ClusterDns, Stanza
 from dnsproxy.doctor.facts.model import Admin, Facts, OwnService
+from dnsproxy.doctor.judge.answering_lines import before_probes
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.installation import is_automatic
 from dnsproxy.doctor.judge.remedies import STATUS, UNINSTALL, deploy_line, look_from_inside, quoted
@@ -165,7 +167,9 @@ def _judge_loaded(facts: Facts, loaded: set[str], stanzas: tuple[Stanza, ...]) -
         kind, _, key = server.partition(" ")
         namespace, name = quoted(key)
         lines = (f"kubectl -n {namespace} rollout restart {quote(kind.lower())} {name}",) if "/" in key else ()
+        before = before_probes(facts)
         steps = (
+            *([Remedy(f"{listed(before)} answers before the stanza is asked: correct or remove it")] if before else ()),
             Remedy("a ConfigMap takes up to two minutes to reach pods; then see why", ("dnsproxy status",)),
             *([Remedy("without the plugin reload, a Corefile takes a restart", lines)] if lines else []),
         )

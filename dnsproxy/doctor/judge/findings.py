@@ -157,6 +157,8 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
         "upstream-unwell": "dnsproxy reports an unhealthy upstream",
         "upstreams-differ": "dnsproxy forwards other names to other upstreams than the cluster's DNS does without it",
         "not-answered": "the cluster's DNS asks dnsproxy, but still answers with the load balancer's address",
+        "answered-before": "a line of others in the cluster's DNS answers the host before the stanza is asked",
+        "line-answers": "a line of others in the cluster's DNS answers the host, and there is no stanza",
         # The relay.
         "relayed": "a connection through the relay was answered",
         "relay-missing": "the relay's Service does not exist",

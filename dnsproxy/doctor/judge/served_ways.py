@@ -32,7 +32,7 @@ NOT_CHECKED: Final = "not checked: the issuer of certificates, and every path bu
 
 def judge_served(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
     """The finding about a group that is served, then those about how."""
-    wrong = tuple(_judge_server(ways, facts))
+    wrong = tuple(judge_server(ways, facts))
     if wrong:
         yield from wrong
     elif ways.refused_handshakes:
@@ -136,7 +136,7 @@ def _judge_identity(ways: Ways, facts: Facts) -> Iterator[Finding]:
         yield Finding("certificate-unfit", severity, text, "", _lines(bad), (), (host,))
 
 
-def _judge_server(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
+def judge_server(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
     """An address that is not of the hosts' controllers, and answers otherwise than they do."""
     if not ways.controllers:
         return

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.method_choice import Choice, ConfigMapKey, Method, choose_method
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.lexer import lex
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Entry, Wanted, format_diffs
 from dnsproxy.install.change.planning import plan_apply
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from sidecar.values.endpoints import Endpoint
 

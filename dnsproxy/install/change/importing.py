@@ -14,6 +14,8 @@ from typing import Final
 
 from dnsproxy.cluster_dns.found import FoundCorefile, Hook, Server
 from dnsproxy.cluster_dns.method_choice import Choice, ConfigMapKey, Method
+from dnsproxy.cluster_dns.refusal import ChangeRefused, refusal_of
+from dnsproxy.cluster_dns.routes import Route, Routes, find_routes
 from dnsproxy.corefile.markers import is_marked
 from dnsproxy.corefile.model import CorefileError, Scope
 from dnsproxy.corefile.parser import parse_corefile
@@ -30,8 +32,6 @@ from dnsproxy.install.change.config_map import (
     made_entry,
     words_made,
 )
-from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
-from dnsproxy.install.change.routes import Route, Routes, find_routes
 from dnsproxy.install.change.server_block import format_block
 from dnsproxy.install.change.zones import check_free, check_named, notes_on_keys, notes_on_plugins, route_of
 

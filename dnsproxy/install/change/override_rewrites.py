@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 from dnsproxy.cluster_dns.found import FoundCorefile
 from dnsproxy.cluster_dns.method_choice import Choice, Method
+from dnsproxy.cluster_dns.refusal import ChangeRefused
+from dnsproxy.cluster_dns.routes import find_routes
 from dnsproxy.corefile.model import CorefileError, Scope, listed
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.rewrite_lines import MOST, Rewrite, format_rewrites, parse_rewrites
@@ -25,10 +27,8 @@ from dnsproxy.install.change.importing import (
     format_own_file,
     path_of_key,
 )
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_choice import ADVICE, ChosenRewrites, LiveRewrites, choose_rewrites
 from dnsproxy.install.change.rewrite_rules import Rules
-from dnsproxy.install.change.routes import find_routes
 
 
 def plan_override_rewrites(corefile: FoundCorefile, choice: Choice, wanted: Wanted) -> Edits:

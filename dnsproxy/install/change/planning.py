@@ -13,6 +13,8 @@ from typing import Final
 
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server
 from dnsproxy.cluster_dns.method_choice import Choice, Method
+from dnsproxy.cluster_dns.refusal import ChangeRefused, refusal_of
+from dnsproxy.cluster_dns.routes import Routes, find_routes
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.placing import find_site
 from dnsproxy.corefile.plan import plan_install
@@ -21,9 +23,7 @@ from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
 from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Entry, Wanted, merge_changes
 from dnsproxy.install.change.importing import plan_import
 from dnsproxy.install.change.override_rewrites import plan_override_rewrites
-from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
 from dnsproxy.install.change.removal import plan_removal
-from dnsproxy.install.change.routes import Routes, find_routes
 from dnsproxy.install.change.stub_domains import plan_stub_domains
 from dnsproxy.install.change.zones import notes_on_keys
 

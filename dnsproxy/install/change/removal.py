@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server, Source
 from dnsproxy.cluster_dns.method_choice import ConfigMapKey, Method
 from dnsproxy.cluster_dns.original_upstreams import routes_without_stanza
+from dnsproxy.cluster_dns.refusal import ChangeRefused, refusal_of
 from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.plan import no_upstreams_left, plan_uninstall
@@ -29,7 +30,6 @@ from dnsproxy.install.change.config_map import (
     words_made,
 )
 from dnsproxy.install.change.importing import find_surroundings
-from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
 from dnsproxy.install.change.stub_domains import without_zones
 
 

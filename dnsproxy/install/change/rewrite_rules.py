@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from dnsproxy.cluster_dns.routes import Routes
+from dnsproxy.cluster_dns.taken_hosts import names_of_lines
 from dnsproxy.corefile.cluster_zones import block_zones
 from dnsproxy.corefile.rewrite_lines import Rewrite
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.dns.names import BadName, Reach, is_within, parse_zone
-from dnsproxy.install.change.routes import Routes
-from dnsproxy.install.change.taken_hosts import names_of_lines
 from dnsproxy.install.change.zones import REVERSE, notes_on_plugins
 
 _ANSWERING: Final = ("auto", "azure", "clouddns", "etcd", "file", "k8s_external", "route53", "secondary", "template")

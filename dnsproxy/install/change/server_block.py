@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from dnsproxy.cluster_dns.refusal import ChangeRefused
+from dnsproxy.cluster_dns.routes import PlacedDirective, Routes
 from dnsproxy.corefile.forward_directive import written
 from dnsproxy.corefile.model import Directive
 from dnsproxy.corefile.placing import root_port
 from dnsproxy.corefile.stanza import Layout, StanzaForward
 from dnsproxy.corefile.zones import ROOT
-from dnsproxy.install.change.refusal import ChangeRefused
-from dnsproxy.install.change.routes import PlacedDirective, Routes
 
 _STEP: Final = "    "
 # May stand in several server blocks at once, with the same meaning in each.

@@ -11,6 +11,8 @@ from typing import Final
 
 from dnsproxy.cluster_dns.found import Server, StubDomains
 from dnsproxy.cluster_dns.method_choice import Choice, ConfigMapKey, Method
+from dnsproxy.cluster_dns.refusal import ChangeRefused
+from dnsproxy.cluster_dns.routes import find_routes
 from dnsproxy.cluster_dns.traces import ANNOTATION
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.corefile.zones import is_at_or_below, normalize_zone
@@ -26,8 +28,6 @@ from dnsproxy.install.change.config_map import (
     words_made,
 )
 from dnsproxy.install.change.members import put_in, take_out
-from dnsproxy.install.change.refusal import ChangeRefused
-from dnsproxy.install.change.routes import find_routes
 from dnsproxy.install.change.zones import check_free, check_named, check_not_clusters
 
 KEY: Final = "key"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from dnsproxy.cluster_dns.refusal import ChangeRefused
+from dnsproxy.cluster_dns.routes import Route, Routes, ServedKey, is_strictly_below
 from dnsproxy.corefile.model import listed
 from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
 from dnsproxy.hostnames.cluster_domains import USUAL
-from dnsproxy.install.change.refusal import ChangeRefused
-from dnsproxy.install.change.routes import Route, Routes, ServedKey, is_strictly_below
 
 REVERSE: Final = ("in-addr.arpa.", "ip6.arpa.")
 

@@ -23,6 +23,8 @@ from typing import Any, Final
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server
 from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.owner import OUR_MANAGER, Form
+from dnsproxy.cluster_dns.refusal import ChangeRefused, refusal_of
+from dnsproxy.cluster_dns.routes import find_routes
 from dnsproxy.corefile.markers import without_region
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
@@ -32,8 +34,6 @@ from dnsproxy.corefile.stanza import END, format_address, format_begin
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.planning import check_loop, plan_apply
-from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
-from dnsproxy.install.change.routes import find_routes
 from dnsproxy.install.change.zones import check_free, check_named, route_of
 from dnsproxy.install.report.printing_values import chart_values, format_json, format_yaml
 

@@ -16,6 +16,7 @@ from dnsproxy.cluster_dns.method_choice import Choice, Method
 from dnsproxy.cluster_dns.original_upstreams import UpstreamCheck, check_upstreams, find_original
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, DAEMON_SET, SERVICE, Blame, Fault
+from dnsproxy.cluster_dns.taken_hosts import TakenHosts
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.model import Scope, listed
 from dnsproxy.corefile.rewrite_lines import MOST, hostnames_of
@@ -24,7 +25,6 @@ from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.coverage import Coverage
 from dnsproxy.install.change.drift import Drift
 from dnsproxy.install.change.rewrite_coverage import RewriteCoverage
-from dnsproxy.install.change.taken_hosts import TakenHosts
 from dnsproxy.install.report.last_event import LastEvent
 from dnsproxy.install.report.steering_rows import faults_of_steering
 from dnsproxy.install.report.version_rows import Versions

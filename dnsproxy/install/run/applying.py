@@ -20,18 +20,18 @@ from dnsproxy.cluster_dns.image import Program
 from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.original_upstreams import find_original
 from dnsproxy.cluster_dns.read import discover
-from dnsproxy.cluster_dns.requests import Blame, Fault
-from dnsproxy.cluster_dns.traces import find_traces
-from dnsproxy.corefile.model import CorefileError
-from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Wanted, make_write
-from dnsproxy.install.change.planning import plan_apply, plan_found
-from dnsproxy.install.change.refusal import (
+from dnsproxy.cluster_dns.refusal import (
     ChangeRefused,
     check_exists,
     check_ready,
     notes_on_readiness,
     upstreams_refusal,
 )
+from dnsproxy.cluster_dns.requests import Blame, Fault
+from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Wanted, make_write
+from dnsproxy.install.change.planning import plan_apply, plan_found
 from dnsproxy.install.change.removal import plan_removal
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.change.trial_corefile import after, make_trial

@@ -13,10 +13,10 @@ from typing import Final
 from dnsproxy.admin.listing import parse_listing
 from dnsproxy.cluster_dns.read import read_one
 from dnsproxy.cluster_dns.requests import INGRESS, Fault, Request, Unreadable, fault_of
+from dnsproxy.cluster_dns.taken_hosts import TakenHosts, TakenLine, find_taken_hosts
 from dnsproxy.dns.names import is_within
 from dnsproxy.install.change.coverage import Coverage, find_coverage
 from dnsproxy.install.change.ingress_hosts import hosts_of
-from dnsproxy.install.change.taken_hosts import TakenHosts, TakenLine, find_taken_hosts
 from dnsproxy.install.run.own_zones import OwnZones, ZonesReader
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.http import ApiClient

@@ -18,9 +18,9 @@ import trio
 
 from dnsproxy.cluster_dns.operate_objects import LEASE
 from dnsproxy.cluster_dns.read import read_one
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, Fault, Kind, Request
 from dnsproxy.cluster_dns.servers import pod_of
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run.container_commands import METHOD, OPERATE, config_maps_of, started_by
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient

@@ -15,17 +15,17 @@ from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.probe_results import places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client, read_own_addresses, read_own_pods
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.cluster_dns.requests import Fault
+from dnsproxy.cluster_dns.taken_hosts import TakenHosts, find_taken_lines
 from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.dns.rewrite_probe import domain_of
 from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.coverage import Coverage, judge_coverage, serves_every_name
 from dnsproxy.install.change.drift import find_drift
 from dnsproxy.install.change.planning import plan_apply, plan_found
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.change.rewrite_coverage import RewriteCoverage, find_rewrite_coverage
-from dnsproxy.install.change.taken_hosts import TakenHosts, find_taken_lines
 from dnsproxy.install.report.verdict import StatusReport, Unread
 from dnsproxy.install.run.live_hostnames import read_coverage, read_taken_hosts
 from dnsproxy.install.run.own_rewrites import RewritesReader

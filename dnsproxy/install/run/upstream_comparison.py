@@ -14,8 +14,8 @@ from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.original_upstreams import ACCEPT, UpstreamCheck, check_upstreams, find_original
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.corefile.zones import ROOT
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run.applying import Planned
 from dnsproxy.install.run.forwarding_check import check_forwarding
 from dnsproxy.install.run.lasting import look_until_good

@@ -16,11 +16,11 @@ import trio
 
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.corefile.rewrite_lines import MOST
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import Entry
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_choice import ADVICE
 from dnsproxy.install.change.rewrite_coverage import count_left_out, describe_rewrites
 from dnsproxy.install.report import event_reasons

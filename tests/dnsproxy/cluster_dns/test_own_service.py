@@ -10,8 +10,8 @@ import pytest
 
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.own_service import FoundOwn, find_own
+from dnsproxy.cluster_dns.refusal import ChangeRefused, check_ready, notes_on_readiness
 from dnsproxy.cluster_dns.requests import Answer, Denied, Request
-from dnsproxy.install.change.refusal import ChangeRefused, check_ready, notes_on_readiness
 from tests.kit.manifest_api import FakeApi
 from tests.kit.manifest_cluster import Denies, Manifest
 

@@ -6,7 +6,7 @@ import pytest
 
 from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.parser import parse_corefile
-from dnsproxy.corefile.taken_names import TakenNames, taken_names
+from dnsproxy.corefile.taken_names import Match, TakenNames, taken_names
 
 APP = "app.example.org"
 
@@ -80,4 +80,4 @@ def test_a_line_leaves_a_name_alone(text: str) -> None:
     ],
 )
 def test_a_line_may_take_names_below_a_wildcard(kind: str, text: str, below: bool) -> None:
-    assert TakenNames(kind, text).takes_below("example.org") is below
+    assert TakenNames(Match(kind), text).takes_below("example.org") is below

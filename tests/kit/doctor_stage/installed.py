@@ -62,15 +62,17 @@ def steering(backend: str = KEY, *, subject: str = "ingressclass/nginx") -> tupl
     )
 
 
-def corefile_object(*, written: bool = True) -> Object:
-    """The ConfigMap of the cluster's DNS, with or without the stanza."""
+def corefile_object(*, written: bool = True, line: str = "") -> Object:
+    """The ConfigMap of the cluster's DNS, with or without the stanza; `line`: of others, in the block of `.`."""
     (stock,) = (one for one in BASE if one["kind"] == "ConfigMap")
     # The upstreams of the running dnsproxy, which the doctor compares.
     text = stock["data"]["Corefile"].replace("/etc/resolv.conf", PUBLIC_DNS)
+    text = text.replace("    ready\n", f"    ready\n{line}", 1)
     installed = plan_install(text, addresses=_OWN).new if written else text
     return {**stock, "data": {**stock["data"], "Corefile": installed}}
 
 
-def loaded_corefile() -> str:
-    """The configuration of a cluster's DNS that asks dnsproxy."""
-    return plan_install(_STOCK, addresses=_OWN).new
+def loaded_corefile(line: str = "", *, written: bool = True) -> str:
+    """The configuration of a cluster's DNS that asks dnsproxy, unless not `written`; `line` as in corefile_object."""
+    text = _STOCK.replace("    forward", f"{line}    forward", 1)
+    return plan_install(text, addresses=_OWN).new if written else text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.corefile.stanza import BEGIN, END
 from dnsproxy.install.change.importing import Surroundings, find_surroundings, format_own_file
-from dnsproxy.install.change.refusal import ChangeRefused
 
 OURS = ["example.org {", "    errors", "}"]
 

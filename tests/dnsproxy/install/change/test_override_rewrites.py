@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.corefile.rewrite_lines import MOST, Rewrite, format_rewrites
 from dnsproxy.corefile.stanza import BEGIN, END
@@ -18,7 +19,6 @@ from dnsproxy.install.change.config_map import Edits, Wanted
 from dnsproxy.install.change.drift import find_drift
 from dnsproxy.install.change.override_rewrites import standing_rewrites
 from dnsproxy.install.change.planning import plan_apply
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.removal import plan_removal
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.report.rights import grants_of

@@ -14,9 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.config_map import format_diffs
-from dnsproxy.install.change.refusal import ChangeRefused
 from tests.dnsproxy.corefile.shapes import corefiles
 from tests.kit.manifest_cluster import NAMES, Manifest, discover, manifests, pick
 from tests.kit.manifest_edits import plan, plan_out, play, wanted, where_of, without_versions

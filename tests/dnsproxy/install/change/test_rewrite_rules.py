@@ -6,11 +6,11 @@ import pytest
 
 from dnsproxy.cluster_dns.found import FoundCorefile
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
+from dnsproxy.cluster_dns.routes import find_routes
 from dnsproxy.corefile.rewrite_lines import Rewrite
 from dnsproxy.dns.names import Reach
 from dnsproxy.install.change.importing import path_of_key
 from dnsproxy.install.change.rewrite_rules import Rules
-from dnsproxy.install.change.routes import find_routes
 from tests.dnsproxy.cluster_dns.test_rewrite_place import tenant
 from tests.kit.manifest_cluster import Manifest, discover
 

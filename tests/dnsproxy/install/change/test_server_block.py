@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.corefile.model import Directive
 from dnsproxy.corefile.parser import parse_corefile
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.server_block import format_directive
 from tests.dnsproxy.corefile.shapes import corefiles
 from tests.kit.manifest_cluster import manifests, pick

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.install.change.zones import (
     check_free,
     check_named,
@@ -15,7 +15,7 @@ from dnsproxy.install.change.zones import (
     notes_on_plugins,
     route_of,
 )
-from tests.dnsproxy.install.change.test_routes import routes
+from tests.dnsproxy.cluster_dns.test_routes import routes
 
 ROOT = "kubernetes cluster.test 10.in-addr.arpa\nhosts {\n}\nrewrite name a b\nforward . 192.0.2.1"
 

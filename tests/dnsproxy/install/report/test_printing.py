@@ -10,12 +10,12 @@ import yaml
 
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.corefile.markers import find_region, is_marked
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.plan import plan_install
 from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.planning import plan_apply
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.report.printing import Printed, print_for
 from tests.dnsproxy.corefile.shapes import address
 from tests.dnsproxy.install.report.rendered import RENDERERS, meaning

@@ -23,8 +23,8 @@ from trio.testing import MockClock
 from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.object_ref import ObjectRef
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.cluster_dns.traces import find_traces
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run import applying
 from dnsproxy.install.run.applying import ATTEMPTS, WRITES, Settled
 from dnsproxy.install.run.survey import InstallRequest

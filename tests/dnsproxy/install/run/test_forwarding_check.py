@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.dns.wire import Rcode
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run.forwarding_check import check_forwarding
 from dnsproxy.install.run.upstream_comparison import compare_upstreams
 from sidecar.values.endpoints import Endpoint

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from dnsproxy.cluster_dns.operate_objects import LEASE
-from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.install.run.stanza_writers import (
     Writer,
     check_none,

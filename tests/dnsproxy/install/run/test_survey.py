@@ -16,9 +16,9 @@ import pytest
 from trio.testing import MockClock
 
 from dnsproxy.cluster_dns.method_choice import Method
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.corefile.rewrite_lines import format_rewrites
 from dnsproxy.corefile.stanza import BEGIN, END
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.run import lasting
 from dnsproxy.install.run.applying import Planned, plan_survey

@@ -10,10 +10,10 @@ from trio.testing import MockClock
 from dnsproxy.answers.decide import Answer, decide
 from dnsproxy.answers.table import HostTable
 from dnsproxy.cluster_dns.method_choice import choose_method
+from dnsproxy.cluster_dns.refusal import ChangeRefused
 from dnsproxy.dns import probe
 from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.planning import plan_apply
-from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run.applying import Planned
 from dnsproxy.install.run.upstream_comparison import compare_upstreams
 from tests.dnsproxy.install.run.test_applying import install_request

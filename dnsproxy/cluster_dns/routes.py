@@ -9,19 +9,28 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.cluster_dns.found import FoundCorefile, ImportedFile
 from dnsproxy.cluster_dns.method_choice import ConfigMapKey
+from dnsproxy.cluster_dns.refusal import ChangeRefused, refusal_of
 from dnsproxy.corefile.forward_directive import Forward, parse_forward
-from dnsproxy.corefile.markers import is_marked, without_region
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Key, Scope, ServerBlock
+from dnsproxy.corefile.markers import find_region, is_marked, without_region
+from dnsproxy.corefile.model import (
+    Corefile,
+    CorefileError,
+    Directive,
+    Import,
+    Key,
+    Scope,
+    ServerBlock,
+    format_corefile,
+)
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.corefile.zones import DNS_SCHEME, is_at_or_below
-from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
 
 _DEEPEST: Final = 16
 ONCE: Final = frozenset(["cache", "errors", "hosts", "loop", "nsid", "pprof", "prometheus", "ready", "view"])
@@ -103,14 +112,16 @@ def find_routes(corefile: FoundCorefile, ours: ConfigMapKey | None = None, path:
     """
     where = f"{corefile.key} in ConfigMap {corefile.source}"
     try:
-        value = without_region(parse_corefile(corefile.text))
+        whole = parse_corefile(corefile.text)
+        value = without_region(whole)
         root = find_root_block(value)
     except CorefileError as error:
         raise refusal_of(error, where) from None
-    walk = _Walk(corefile, ours, path)
+    line_of = _lines_with_stanza(whole, value)
+    walk = _Walk(corefile, ours, path, line_of)
     directives = tuple(walk.directives(root, corefile.path, where))
     _check_once(directives)
-    keys = [ServedKey(key, _place(where, key.token.line), block is root) for block, key in _keys(value, root)]
+    keys = [ServedKey(key, _place(where, line_of(key.token.line)), block is root) for block, key in _keys(value, root)]
     for file in corefile.files:
         if file.scope is Scope.BLOCKS and not _is_ours(file):
             fragment = _parse(file)
@@ -139,8 +150,11 @@ def _check_once(directives: Iterable[PlacedDirective]) -> None:
 class _Walk:
     """The directives of a block, with those of its imports at their places."""
 
-    def __init__(self, corefile: FoundCorefile, ours: ConfigMapKey | None, path: str) -> None:
+    def __init__(
+        self, corefile: FoundCorefile, ours: ConfigMapKey | None, path: str, line_of: Callable[[int], int]
+    ) -> None:
         self.files = corefile.files
+        self.line_of = line_of
         self.path = path if ours else ""
         self.count = 0
         self.turn: int | None = None
@@ -153,7 +167,8 @@ class _Walk:
             at = entry.index if index is None else index
             if isinstance(entry, Directive):
                 self.count += 1
-                yield PlacedDirective(entry, _place(where, entry.line), at, imported=index is not None)
+                line = self.line_of(entry.line) if index is None else entry.line
+                yield PlacedDirective(entry, _place(where, line), at, imported=index is not None)
             elif depth < _DEEPEST:
                 yield from self.imported(posixpath.join(posixpath.dirname(path), entry.pattern), at, depth)
 
@@ -168,6 +183,13 @@ class _Walk:
             elif not _is_ours(matched[path]):
                 for block in _parse(matched[path]).blocks[:1]:
                     yield from self.directives(block, path, _name(matched[path]), index=index, depth=depth + 1)
+
+
+def _lines_with_stanza(whole: Corefile, bare: Corefile) -> Callable[[int], int]:
+    """From a line of the Corefile without the stanza to the same line of the file as it is."""
+    region = find_region(whole)
+    count = format_corefile(whole).count("\n") - format_corefile(bare).count("\n")
+    return lambda line: line + count if region is not None and line >= region.line else line
 
 
 def _forwards(directives: tuple[PlacedDirective, ...]) -> Iterator[Route]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.cluster_dns.method_choice import ConfigMapKey
-from dnsproxy.install.change.refusal import ChangeRefused
-from dnsproxy.install.change.routes import Routes, find_routes
+from dnsproxy.cluster_dns.refusal import ChangeRefused
+from dnsproxy.cluster_dns.routes import Routes, find_routes
 from tests.dnsproxy.install.change.test_trial_corefile import corefile_of
 from tests.kit.manifest_cluster import manifests, pick
 
