@@ -114,6 +114,21 @@ def test_a_class_is_steered_after_a_handshake_and_not_before(stage: Stage, contr
     assert {one["client"] for one in controller.seen() if one["agent"].startswith("curl")} == {"10.244.0.2"}
 
 
+def test_an_application_that_is_down_behind_tls_that_is_passed_through_takes_no_header_from_its_class(
+    stage: Stage, tmp_path: Path
+) -> None:
+    other = ingress("shop", "shop.example.org", "nginx", points=vip(BALANCER))
+    with (
+        running_controller(stage.network, tmp_path / "passing", FIRST, down=HOST),
+        playing(stage, *CLASS, other, pod_at(FIRST)),
+    ):
+        steered(stage)
+        assert annotation(stage.routes()[ROUTE], "proxy-protocol") == "v1"
+        assert stage.subject()["undecided"] is False
+        assert stage.curl(HOST) == "000"
+        assert stage.curl("shop.example.org") == "200"
+
+
 def test_a_relay_without_a_ready_pod_forwards_and_gets_its_names_back(stage: Stage, running: Running) -> None:
     stage.set_ready(running.relay_pod, ready=False)
     stage.eventually("forwarded", lambda: stage.dig(HOST) == (PUBLIC,), seconds=SOON)

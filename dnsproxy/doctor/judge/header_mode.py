@@ -37,6 +37,10 @@ class HeaderMode(Enum):
     UNKNOWN = "does not show whether it requires the PROXY header"
 
 
+CLEAR: Final = frozenset([HeaderMode.REQUIRES, HeaderMode.ACCEPTS, HeaderMode.REJECTS])
+"""The modes that show which header a port takes."""
+
+
 def header_mode_of(probes: Iterable[Probe]) -> HeaderMode:
     """The mode of one port, from one probe for each header."""
     outcomes = {probe.header: probe.outcome for probe in probes}

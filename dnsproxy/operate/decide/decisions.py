@@ -15,13 +15,14 @@ from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit,
 from dnsproxy.operate.decide.controllers import find_controller, last_controller
 from dnsproxy.operate.decide.facts import Facts, Handshake, Route, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.last_decision import is_steered, last_route, subjects_of
-from dnsproxy.operate.decide.port_headers import Demand, PortState, own_headers, own_headers_of, port_states
+from dnsproxy.operate.decide.port_headers import NO_HEADER, Demand, PortState, own_headers, own_headers_of, port_states
 from sidecar.values.text import cut
 
 _LONGEST: Final = 320
 """Characters of a list in a sentence."""
 FAILURES: Final = 3
 """So many failed handshakes in a row let a subject go."""
+_TOLD_LAST: Final = {Demand.CLOSED: 1, Demand.UNKNOWN: 2}
 UNKNOWN_PLANE: Final = DataPlane("an unknown data plane", Answer.UNKNOWN, Answer.UNKNOWN, "not read yet")
 
 
@@ -123,18 +124,26 @@ def _by_ports(one: SubjectFacts, service: ServiceFacts, facts: Facts, lines: tup
     last = last_route(one.subject, facts)
     states = port_states(service, facts, last=last)
     web = [state for state in states if state.tls is not None]
-    lines = (*lines, *(state.evidence for state in states))
+    told = sorted(states, key=lambda state: _TOLD_LAST.get(state.demand, 0))
+    known = (*lines, *(state.evidence for state in told if state.demand is not Demand.UNKNOWN))
+    unknown = tuple(state.evidence for state in told if state.demand is Demand.UNKNOWN)
+    lines = (*known, *unknown)
     demands = {state.demand for state in web}
     if Demand.HEADER in demands:
         kept_out = _kept_out(one, service, facts, lines, states)
         shake = handshake_of(one.subject, service.key, facts, headers=own_headers(states))
-        steers = _steers(one, last, shake)
-        return kept_out or Decision(one.subject, Verdict.RELAY, (*lines, _told(shake)), service, states, steers)
+        steers, evidence = _steers(one, last, shake), (*known, _told(shake), *unknown)
+        return kept_out or Decision(one.subject, Verdict.RELAY, evidence, service, states, steers, waits=bool(unknown))
     if not web:
         return _unknown(one, facts, service, *lines, "it has no port for HTTP or TLS")
-    if Demand.PLAIN in demands and Demand.UNKNOWN not in demands:
+    if Demand.PLAIN in demands and not unknown and not any(map(_is_down, web)):
         return Decision(one.subject, Verdict.NOTHING, (*lines, "pods reach it without the header"), service, states)
     return _unknown(one, facts, service, *lines, states=states)
+
+
+def _is_down(state: PortState) -> bool:
+    """Whether a port accepts no connection that took the header before: a container may just start again."""
+    return state.demand is Demand.CLOSED and state.header != NO_HEADER
 
 
 def _kept_out(

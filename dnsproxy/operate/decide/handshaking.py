@@ -144,10 +144,11 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
     if decision.verdict is not Verdict.RELAY and not (decision.verdict is Verdict.KEEP and decision.steer):
         return None
     listen = {one.port: one.listen for one in route.ports}
+    # What does not answer a probe does not answer through the relay either: applications that are down let no class go.
     ports = tuple(
         RelayPort(state.port, listen[state.port], state.tls)
         for state in decision.ports
-        if state.tls is not None and state.header != NO_HEADER and state.port in listen
+        if state.tls is not None and state.header != NO_HEADER and state.port in listen and not state.mute
     )
     own = {one.port for one in decision.ports if not one.backend}
     if listen.keys() - lent_ports(route) == own and own_headers_of(route) != own_headers(decision.ports):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
-from dnsproxy.doctor.judge.header_mode import HeaderMode
+from dnsproxy.doctor.judge.header_mode import CLEAR, HeaderMode
 from dnsproxy.doctor.judge.web_ports import is_tls
 from dnsproxy.operate.decide.facts import Facts, Probed, Route, ServiceFacts
 from dnsproxy.operate.decide.neighbors import neighbor_ports
@@ -28,6 +28,7 @@ from sidecar.values.endpoints import Endpoint
 NO_HEADER: Final = "none"
 _FIRST: Final = "v1"
 _PLAIN: Final = frozenset([HeaderMode.ACCEPTS, HeaderMode.REJECTS])
+_UNCLEAR: Final = frozenset([HeaderMode.UNKNOWN, HeaderMode.SILENT])
 
 
 class Demand(Enum):
@@ -52,6 +53,8 @@ class PortState:
     exceptions: Mapping[str, str] = field(default_factory=dict)
     """By address of an endpoint: what the relay sends there instead."""
     evidence: str = ""
+    mute: bool = False
+    """Whether every endpoint was probed, and none has shown what it takes."""
     backend: str = ""
     """The Service `NAMESPACE/NAME` that has this port, if it is not the controller's."""
 
@@ -147,18 +150,16 @@ def _judge(
     leaving = _seen(service, port, service.leaving.get(port, ()), facts)
     complete = len(seen) == len(endpoints)
     demand = _demand([one.mode for one in seen.values()], complete=complete)
-    if demand is Demand.CLOSED and before not in (None, NO_HEADER):
-        # A container that starts again refuses connections for a moment.
-        demand = Demand.UNKNOWN
     # A relay holds back a new pod while the others get a header: it is probed meanwhile.
     header = _header(seen, before) if complete or before is None else before
     every = {**leaving, **seen}
-    # An endpoint whose probe was unclear gets what the others get.
     own = {place: found for place, one in every.items() if (found := _own_header(one, header)) is not None}
-    unprobed = (place for place in (*endpoints, *service.leaving.get(port, ())) if place not in every)
-    own |= {place: exceptions[port, place.host] for place in unprobed if (port, place.host) in exceptions}
+    # An endpoint that was not probed, or whose probe was unclear, keeps its exception, or gets what the others get.
+    unknown = (place for place in (*endpoints, *service.leaving.get(port, ())) if place not in own)
+    own |= {place: exceptions[port, place.host] for place in unknown if (port, place.host) in exceptions}
     evidence = f"port {port} {_told(demand, endpoints, seen)}"
-    return PortState(port, tls, demand, header, _exceptions(own, header), evidence)
+    mute = bool(seen) and complete and not any(one.mode in CLEAR for one in seen.values())
+    return PortState(port, tls, demand, header, _exceptions(own, header), evidence, mute)
 
 
 def _exceptions(own: Mapping[Endpoint, str], header: str) -> dict[str, str]:
@@ -178,7 +179,7 @@ def _seen(service: ServiceFacts, port: int, endpoints: Iterable[Endpoint], facts
 def _demand(modes: list[HeaderMode], *, complete: bool) -> Demand:
     if HeaderMode.REQUIRES in modes:
         return Demand.HEADER
-    if not complete or not modes or HeaderMode.UNKNOWN in modes or HeaderMode.SILENT in modes:
+    if not complete or not modes or _UNCLEAR.intersection(modes):
         return Demand.UNKNOWN
     return Demand.PLAIN if _PLAIN.intersection(modes) else Demand.CLOSED
 
@@ -192,7 +193,7 @@ def _header(seen: Mapping[Endpoint, Probed], before: str | None) -> str:
     if modes and modes <= {HeaderMode.ACCEPTS}:
         # With the header, the controller still sees the pod's address.
         return _FIRST
-    if HeaderMode.REJECTS in modes:
+    if HeaderMode.REJECTS in modes and not modes & _UNCLEAR:
         return NO_HEADER
     return before or NO_HEADER
 

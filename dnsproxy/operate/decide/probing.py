@@ -37,6 +37,7 @@ MOST_PORTS: Final = 16
 UNSERVED: Final = "switchback-operate.invalid"
 """A hostname that no application has (RFC 6761, section 6.4): a controller answers a request for it by itself."""
 MOST_NAMES: Final = 3
+"""UNSERVED among them."""
 
 
 def tried_names(hostnames: Sequence[str]) -> tuple[str, ...]:
@@ -64,11 +65,12 @@ class LastProbe:
 
 @dataclass(frozen=True, slots=True)
 class EndpointProbe:
-    """An endpoint to probe, and for which name."""
+    """An endpoint to probe, and for which names."""
 
     place: Place
     tls: bool
-    hostname: str
+    hostnames: tuple[str, ...]
+    """Of subjects, at most two; they follow a name that nobody has."""
     in_turn: bool
 
 
@@ -77,10 +79,10 @@ def due_probes(
 ) -> tuple[EndpointProbe, ...]:
     """The endpoints that may be probed now, in a stable order; `suspected`: when Services failed that had worked."""
     due: list[EndpointProbe] = []
-    for service, hostname in _probed_services(facts):
+    for service, hostnames in _probed_services(facts):
         for port, tls in _probed_ports(service):
             places, in_turn = _due_places(service, port, last, now, suspected.get(service.key, -inf))
-            due += [EndpointProbe(place, tls, hostname, in_turn) for place in places]
+            due += [EndpointProbe(place, tls, hostnames, in_turn) for place in places]
     return tuple(due)
 
 
@@ -107,7 +109,8 @@ class BalancerProbe:
     """`NAMESPACE/NAME`."""
     ports: tuple[tuple[Endpoint, bool], ...]
     """Its web ports, and whether each begins with TLS."""
-    hostname: str
+    hostnames: tuple[str, ...]
+    """As in EndpointProbe."""
 
 
 def due_balancers(facts: Facts, last: Mapping[str, float], *, now: float) -> tuple[BalancerProbe, ...]:
@@ -115,23 +118,29 @@ def due_balancers(facts: Facts, last: Mapping[str, float], *, now: float) -> tup
     due = []
     if facts.plane is None:
         return ()
-    for service, hostname in _probed_services(facts):
+    for service, hostnames in _probed_services(facts):
         short = short_circuit(service.service, facts.plane)
         waits = service.key in last and now < last[service.key] + INTERVAL
         if short.state is Answer.UNKNOWN and short.addresses and not waits:
             address = normalize_address(short.addresses[0])
             ports = tuple((Endpoint(address, port), tls) for port, tls in _probed_ports(service))
-            due.append(BalancerProbe(service.key, ports, hostname))
+            due.append(BalancerProbe(service.key, ports, hostnames))
     return tuple(due)
 
 
-def _probed_services(facts: Facts) -> list[tuple[ServiceFacts, str]]:
-    """The Services behind subjects that have hostnames here, each with one of these names."""
-    found: dict[str, tuple[ServiceFacts, str]] = {}
+def _probed_services(facts: Facts) -> list[tuple[ServiceFacts, tuple[str, ...]]]:
+    """The Services behind subjects that have hostnames here, each with some of these names."""
+    found: dict[str, tuple[ServiceFacts, list[tuple[str, ...]]]] = {}
     for one in facts.subjects:
         for service in followed_controllers(one, facts) if one.examples else ():
-            found.setdefault(service.key, (service, one.examples[0]))
-    return [found[key] for key in sorted(found)]
+            found.setdefault(service.key, (service, []))[1].append(one.examples)
+    return [(service, _probed_names(examples)) for _, (service, examples) in sorted(found.items())]
+
+
+def _probed_names(examples: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """One name of each subject, then the others of the first: two subjects seldom have one tenant."""
+    names = (*(one[0] for one in examples), *examples[0][1:])
+    return tuple(dict.fromkeys(names))[: MOST_NAMES - 1]
 
 
 def _probed_ports(service: ServiceFacts) -> list[WebPort]:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import inf
-from typing import Final
 
 import structlog
 import trio
 
-from dnsproxy.doctor.judge.header_mode import HeaderMode
+from dnsproxy.doctor.judge.header_mode import CLEAR
 from dnsproxy.operate.decide.decisions import Decision, through
 from dnsproxy.operate.decide.facts import Facts, Handshake, Place, Probed, Subject
 from dnsproxy.operate.decide.handshaking import (
@@ -48,8 +47,6 @@ from dnsproxy.operate.decide.turns import choose_balancers, choose_handshakes, c
 from dnsproxy.operate.probe.endpoint_probe import probe_endpoint, reach_balancer
 from dnsproxy.operate.probe.relay_handshake import shake_hands
 from dnsproxy.operate.report.steering_status import SteeringStatus
-
-_CLEAR: Final = frozenset([HeaderMode.REQUIRES, HeaderMode.ACCEPTS, HeaderMode.REJECTS])
 
 log = structlog.get_logger("dnsproxy.operate")
 
@@ -147,7 +144,7 @@ class ProbingTasks:
             del self._probing[wanted.place]
         self._status.probes[found.mode] += 1
         before = self._probed.get(wanted.place)
-        changed = before is not None and {before.mode, found.mode} <= _CLEAR and before.mode is not found.mode
+        changed = before is not None and {before.mode, found.mode} <= CLEAR and before.mode is not found.mode
         if wanted.place in self._last:
             self._probed[wanted.place] = found
             self._last[wanted.place] = replace(self._last[wanted.place], changed=changed)

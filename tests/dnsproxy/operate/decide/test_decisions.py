@@ -370,6 +370,63 @@ def test_facts_give_a_decision_with_its_evidence(facts: Facts, verdict: Verdict,
     assert evidence in " | ".join(decision.evidence)
 
 
+MODES = HeaderMode
+UNKNOWN_443: list[tuple[str, Facts, Verdict, bool, str]] = [
+    ("steered", cluster(probes=probes_of(p443=MODES.UNKNOWN), routes=STEERED), Verdict.RELAY, True, "v1"),
+    ("steered, hangs", cluster(probes=probes_of(p443=MODES.SILENT), routes=STEERED), Verdict.RELAY, True, "v1"),
+    ("new", cluster(probes=probes_of(p443=MODES.UNKNOWN)), Verdict.RELAY, False, "none"),
+    (
+        "beside a plain port, steered",
+        cluster(probes=probes_of(p80=MODES.REJECTS, p443=MODES.UNKNOWN), routes=(HTTPS,)),
+        Verdict.KEEP,
+        True,
+        "v1",
+    ),
+    (
+        "beside a plain port, new",
+        cluster(probes=probes_of(p80=MODES.REJECTS, p443=MODES.UNKNOWN)),
+        Verdict.LEAVE_ALONE,
+        False,
+        "none",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("facts", "verdict", "steer", "header"), [row[1:] for row in UNKNOWN_443], ids=[row[0] for row in UNKNOWN_443]
+)
+def test_a_web_port_whose_header_is_unknown_keeps_its_header_and_is_reported(
+    facts: Facts, verdict: Verdict, steer: bool, header: str
+) -> None:
+    (decision,) = decide(facts)
+    assert (decision.verdict, decision.steer) == (verdict, steer)
+    assert {one.port: one.header for one in decision.ports}[443] == header
+    assert decision.waits
+    assert decision.evidence[-1] == "port 443 does not show yet whether it demands the PROXY header"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param(cluster(routes=STEERED), id="both demand it"),
+        pytest.param(cluster(probes=probes_of(p80=MODES.REJECTS), routes=STEERED), id="one takes plain"),
+        # Envoy listens at 443 only while a host has a certificate.
+        pytest.param(cluster(probes=probes_of(p443=MODES.DEAD), routes=STEERED), id="one accepts no connection"),
+    ],
+)
+def test_a_class_is_well_whose_ports_all_show_what_they_take(facts: Facts) -> None:
+    (decision,) = decide(facts)
+    assert (decision.verdict, decision.steer, decision.waits) == (Verdict.RELAY, True, False)
+
+
+def test_the_port_that_is_unknown_is_told_after_those_of_neighbors() -> None:
+    shared = service("git/ssh", ports=(Port(22, "ssh"),))
+    facts = cluster(CLASS, SERVICE, shared, probes=probes_of(p80=MODES.SILENT, p443=MODES.REJECTS))
+    (decision,) = decide(facts)
+    assert "port 22 is that of git/ssh" in " ".join(decision.evidence)
+    assert decision.evidence[-1].startswith("port 80 does not show yet")
+
+
 def test_what_is_missing_is_told_last_and_a_failure_before_it() -> None:
     (decision,) = decide(cluster(CLASS, SERVICE, OTHER, routes=STEERED, handshakes=failed(1)))
     *_, failure, stays, cause = decision.evidence

@@ -9,6 +9,8 @@ from itertools import pairwise
 from math import inf
 from types import MappingProxyType
 
+import pytest
+
 from dnsproxy.doctor.facts.model import Port
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.decisions import decide
@@ -84,6 +86,22 @@ def test_then_there_is_one_in_a_minute() -> None:
     assert times[0] == 0
     assert {after - before for before, after in pairwise(times)} == {60}
     assert facts.handshakes[NGINX] == SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("by_port", "ports"),
+    [
+        pytest.param({}, [80, 443], id="both demand it"),
+        pytest.param({"p443": HeaderMode.SILENT}, [80], id="every application behind TLS hangs"),
+        pytest.param({"p443": HeaderMode.UNKNOWN}, [80], id="every application behind TLS is down"),
+        pytest.param({"p443": HeaderMode.DEAD}, [80], id="the controller has no listener for TLS any more"),
+        pytest.param({"p80": HeaderMode.DEAD, "p443": HeaderMode.SILENT}, [], id="neither is answered"),
+    ],
+)
+def test_a_port_that_no_probe_is_answered_at_lets_no_class_go(by_port: dict[str, HeaderMode], ports: list[int]) -> None:
+    facts = cluster(routes=(route_of(),), probes=probes_of(**by_port))
+    made = due_handshakes(facts, decide(facts), {}, now=0)
+    assert [port.port for one in made for port in one.ports] == ports
 
 
 def test_subjects_of_one_controller_take_turns() -> None:

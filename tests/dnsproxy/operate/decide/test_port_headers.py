@@ -145,6 +145,15 @@ def test_an_unclear_port_keeps_the_header_of_its_route() -> None:
     assert state(None, None, last=route_of(to="other/backend")).header == "none"
 
 
+@pytest.mark.parametrize("unclear", [M.UNKNOWN, M.SILENT], ids=lambda one: one.name)
+def test_an_unclear_endpoint_keeps_what_it_has_had(unclear: HeaderMode) -> None:
+    excepted = route_of(headers="v1", endpoint_headers="443@10.0.0.2=none")
+    found = state(M.REQUIRES, unclear, last=excepted)
+    assert (found.header, found.exceptions) == ("v1", {"10.0.0.2": "none"})
+    rolled = state(M.REJECTS, unclear, last=route_of(headers="v1"))
+    assert (rolled.demand, rolled.header, rolled.exceptions) == (Demand.UNKNOWN, "v1", {"10.0.0.1": "none"})
+
+
 def test_a_port_that_is_no_web_port_is_relayed_as_it_is() -> None:
     git = service(ports=(Port(22, "ssh"), Port(443, "https")))
     ssh, https = port_states(git, cluster(probes={}), last=None)

@@ -10,7 +10,7 @@ import pytest
 
 from dnsproxy.doctor.facts.model import Port
 from dnsproxy.operate.decide.decisions import UNKNOWN_PLANE
-from dnsproxy.operate.decide.facts import Facts, Place, ServiceFacts, SubjectFacts
+from dnsproxy.operate.decide.facts import Facts, Place, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.probing import (
     INTERVAL,
     MOST_AT_ONCE,
@@ -118,9 +118,26 @@ def test_nothing_else_is_ever_probed(one: SubjectFacts, found: ServiceFacts) -> 
     assert due_probes(cluster(one, found), {}, now=0) == ()
 
 
-def test_a_probe_asks_for_a_name_of_the_subject() -> None:
-    asked = {(one.place[1], one.tls, one.hostname) for one in due_probes(cluster(), {}, now=0)}
-    assert asked == {(80, False, "app.example.org"), (443, True, "app.example.org")}
+NAMED = replace(CLASS, examples=("a.example.org", "b.example.org", "c.example.org", "*.example.org"))
+SECOND_CLASS = replace(CLASS, subject=Subject("second"), examples=("shop.example.net",))
+
+
+@pytest.mark.parametrize(
+    ("subjects", "hostnames"),
+    [
+        pytest.param((CLASS,), ("app.example.org",), id="one name"),
+        pytest.param((NAMED,), ("a.example.org", "b.example.org"), id="several names"),
+        pytest.param((NAMED, SECOND_CLASS), ("a.example.org", "shop.example.net"), id="another subject of the Service"),
+        pytest.param((NAMED, replace(NAMED, subject=Subject("x"))), ("a.example.org", "b.example.org"), id="twice"),
+        pytest.param((replace(CLASS, examples=("*.example.org",)),), ("*.example.org",), id="a wildcard alone"),
+        pytest.param((replace(CLASS, examples=()), SECOND_CLASS), ("shop.example.net",), id="one subject without"),
+    ],
+)
+def test_a_probe_may_ask_for_two_names_of_the_subjects(
+    subjects: tuple[SubjectFacts, ...], hostnames: tuple[str, ...]
+) -> None:
+    asked = {(one.place[1], one.tls, one.hostnames) for one in due_probes(cluster(subjects=subjects), {}, now=0)}
+    assert asked == {(80, False, hostnames), (443, True, hostnames)}
 
 
 def test_only_the_lowest_web_ports_of_a_service_are_probed_and_dialled() -> None:

@@ -14,7 +14,7 @@ def place(service: str, number: int) -> Place:
 
 
 def probes(service: str, count: int, *, in_turn: bool = False) -> list[EndpointProbe]:
-    return [EndpointProbe(place(service, number), False, "app.example.org", in_turn) for number in range(count)]
+    return [EndpointProbe(place(service, number), False, ("app.example.org",), in_turn) for number in range(count)]
 
 
 def chosen(
@@ -63,7 +63,7 @@ def test_a_service_with_probes_under_way_comes_after_one_without() -> None:
 
 
 def test_each_load_balancer_is_dialled_once_at_a_time_and_the_oldest_first() -> None:
-    due = [BalancerProbe(f"t/{name}", (), "app.example.org") for name in "abc"]
+    due = [BalancerProbe(f"t/{name}", (), ("app.example.org",)) for name in "abc"]
     assert [one.service for one in choose_balancers(due, {"t/a": 1.0}, {"t/b"})] == ["t/c", "t/a"]
     assert choose_balancers(due, {}, {f"u/{number}" for number in range(TOGETHER)}) == ()
 

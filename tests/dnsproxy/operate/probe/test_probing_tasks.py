@@ -39,8 +39,8 @@ from tests.dnsproxy.operate.decide.cluster import (
     service,
 )
 
-SILENCE: Final = 12.0
-"""Seconds of a probe of a silent port: bare, version 1, version 2, each until its deadline."""
+SILENCE: Final = 32.0
+"""Seconds of a probe of a silent port: eight connections, each until its deadline."""
 SILENT: Final = "tenant/silent"
 PORTS: Final = tuple(Port(10000 + number, f"http-{number}") for number in range(100))
 CROWD: Final = service(

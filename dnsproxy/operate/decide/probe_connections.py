@@ -1,0 +1,65 @@
+"""The connections of one probe, one after the other, and what they show.
+
+The law: the controller is asked before its tenants. The first name is one that nobody has; where a controller does not
+answer it by itself, two names of the subjects follow, and the first name that shows the header mode decides. So an
+application that is down, hangs or answers 400 hides no mode that another name shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
+from dnsproxy.doctor.judge.header_mode import CLEAR, header_mode_of, versions_of
+from dnsproxy.operate.decide.facts import Probed
+from dnsproxy.operate.decide.probing import UNSERVED, BalancerProbe
+from sidecar.values.endpoints import Endpoint
+
+_NOWHERE: Final = frozenset([Outcome.REFUSED, Outcome.UNREACHABLE, Outcome.NO_ROUTE])
+_HEADERS: Final = (Header.PLAIN, Header.V1, Header.V2)
+
+
+def next_connection(hostnames: Sequence[str], made: Sequence[Probe]) -> tuple[str, Header] | None:
+    """The name and the header of the next connection; None once the mode is shown or nothing is left to try.
+
+    `hostnames`: as EndpointProbe has them; `made`: the connections so far.
+    """
+    if made and made[-1].header is Header.PLAIN and made[-1].outcome in _NOWHERE:
+        return None
+    for hostname in (UNSERVED, *hostnames):
+        of_name = [one for one in made if one.hostname == hostname]
+        if header_mode_of(of_name) in CLEAR:
+            return None
+        # Controllers that close unknown names are many, those that take version 2 alone are few.
+        headers = _HEADERS[:2] if hostname == UNSERVED else _HEADERS
+        if len(of_name) < len(headers):
+            return hostname, headers[len(of_name)]
+    return None
+
+
+def shown_by(made: Sequence[Probe]) -> Probed:
+    """What the connections of a probe show: those for the first name that is clear, else those for the last one."""
+    shown: list[Probe] = []
+    for hostname in dict.fromkeys(one.hostname for one in made):
+        shown = [one for one in made if one.hostname == hostname]
+        if header_mode_of(shown) in CLEAR:
+            break
+    return Probed(header_mode_of(shown), versions_of(shown), ", ".join(map(_told, shown)))
+
+
+def balancer_connections(wanted: BalancerProbe) -> Iterator[tuple[Endpoint, bool, str]]:
+    """Endpoint, whether it begins with TLS, and name of each bare connection to a load balancer, until one is answered.
+
+    An HTTP port answers for an application that is down, so names of applications are tried at a port with TLS.
+    """
+    for endpoint, tls in wanted.ports:
+        yield endpoint, tls, UNSERVED
+    for endpoint, tls in sorted(wanted.ports, key=lambda port: not port[1])[:1]:
+        for hostname in wanted.hostnames:
+            yield endpoint, tls, hostname
+
+
+def _told(probe: Probe) -> str:
+    detail = f" ({probe.detail})" if probe.detail else ""
+    return f"{probe.header.value} {probe.outcome.value}{detail}"
