@@ -47,7 +47,8 @@ class Terms(msgspec.Struct, frozen=True, gc=False):
     """The addresses and hostnames in the load balancer status of the object, or of the Gateway that serves it; with the
     target `own` the object's own addresses."""
     routed: bool = True
-    """False for a listener without a route: it accepts connections for the name, but an object that routes it wins."""
+    """False for a listener without a route: it accepts connections for the name, but an object that routes it wins; and
+    for an additional hostname of an Ingress (Claim.is_additional)."""
     annotated: bool = False
     """Whether the hostname comes only from an annotation or label of the object (`switchback.dev/hostname`)."""
     since: str = ""
@@ -94,6 +95,11 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     origin: Origin
     terms: Terms = PLAIN
     """Of share_terms."""
+
+    @property
+    def is_additional(self) -> bool:
+        """Whether ingress-nginx serves the hostname by an annotation, and only where no object has it by a rule."""
+        return not self.terms.routed and self.origin.kind == "Ingress"
 
 
 def with_terms(claim: Claim, **changes: Any) -> Claim:

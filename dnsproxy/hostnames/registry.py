@@ -158,7 +158,7 @@ class Registry:
         return standing_of(claim, answers=self._targets.addresses_for(claim), finding=finding)
 
     def set_rights(self, **read: frozenset[str] | None) -> None:
-        """Set `namespaces` or `classes` of the rights. The names that this affects are to be touched by the caller."""
+        """Set what was read of the rights, by field. The names that this affects are to be touched by the caller."""
         if self.rights is not None:
             self.rights = dataclasses.replace(self.rights, **read)  # type: ignore[arg-type]
 

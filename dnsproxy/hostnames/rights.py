@@ -52,6 +52,8 @@ class Rights:
     """Those with the label; None: not read yet."""
     classes: frozenset[str] | None = None
     """The names of all IngressClasses; None: not read yet. Without any, the cluster does not use them."""
+    nginx_classes: frozenset[str] | None = None
+    """Those of ingress-nginx, the only controller that serves additional hostnames; None: not read yet."""
 
     def denial(self, claim: Claim, *, targets: Targets) -> str | None:
         """Why a claim lacks a right; None if it does not."""
@@ -67,6 +69,8 @@ class Rights:
         if not claim.terms.accepted:
             return "no controller has accepted its Gateway"
         name = claim.terms.ingress_class
+        if claim.is_additional:
+            return self._unknown_to_nginx(name)
         if claim.origin.kind != "Ingress" or claim.terms.status or name is None or name in self.named_classes:
             return None
         if self.classes is None:
@@ -74,6 +78,15 @@ class Rights:
         if not self.classes or name in self.classes:
             return None
         return f"nobody serves it: there is no IngressClass {quoted(name)}, and it has no load balancer status"
+
+    def _unknown_to_nginx(self, name: str | None) -> str | None:
+        """Why ingress-nginx may not serve an object; no flag and no status shows which program does."""
+        if self.nginx_classes is None:
+            return "the IngressClasses were not read yet"
+        if name in self.nginx_classes:
+            return None
+        known = f"no IngressClass {quoted(name)} names it as the controller" if name else "the object has no class"
+        return f"server-alias and from-to-www-redirect count for ingress-nginx alone, and {known}"
 
     def _hostname_denial(self, claim: Claim) -> str | None:
         if not claim.terms.annotated:

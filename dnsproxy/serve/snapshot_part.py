@@ -61,4 +61,6 @@ class SnapshotPart:
 
     def _rights(self) -> SavedRights:
         rights, steered = self._registry.rights, dict(self._registry.targets.steered)
-        return SavedRights(rights.namespaces, rights.classes, steered) if rights is not None else SavedRights()
+        if rights is None:
+            return SavedRights()
+        return SavedRights(rights.namespaces, rights.classes, steered, rights.nginx_classes)

@@ -82,8 +82,9 @@ def restore_snapshot(path: Path, registry: Registry, *, settings: Settings) -> S
     if snapshot is None:
         return SnapshotStatus()
     registry.set_services(snapshot.services)
-    registry.set_rights(namespaces=snapshot.rights.namespaces, classes=snapshot.rights.classes)
-    registry.set_steered(snapshot.rights.steered or {})
+    rights = snapshot.rights
+    registry.set_rights(namespaces=rights.namespaces, classes=rights.classes, nginx_classes=rights.nginx_classes)
+    registry.set_steered(rights.steered or {})
     for one in snapshot.objects:
         registry.touch(registry.shares.restore(one.source, one.key, one.claims))
     registry.holds.restore(snapshot.held, now=time.time())

@@ -73,6 +73,7 @@ class SavedRights(msgspec.Struct, frozen=True):
     classes: frozenset[str] | None = None
     steered: dict[str, str] | None = None
     """The Services that the target `auto` stands for, as of Targets."""
+    nginx_classes: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

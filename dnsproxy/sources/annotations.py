@@ -27,7 +27,7 @@ HOSTNAME: Final = "switchback.dev/hostname"
 """Additional hostnames, separated by commas."""
 
 
-_MOST_HOSTNAMES: Final = 1_000
+MOST_HOSTNAMES: Final = 1_000
 """In one annotation: 256 KiB may have 100,000, which would take a tenth of a second to read."""
 
 
@@ -107,12 +107,17 @@ def _share(created: str) -> str:
     return created
 
 
+def split_list(text: str) -> tuple[list[str], bool]:
+    """The first MOST_HOSTNAMES items of a list, without empty ones; and whether there are more."""
+    *parts, rest = text.split(",", MOST_HOSTNAMES)
+    is_full = len(parts) == MOST_HOSTNAMES
+    given = parts if is_full else [*parts, rest]
+    return [part.strip() for part in given if part.strip()], is_full and bool(rest.strip())
+
+
 def _parse_hostnames(text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The valid hostnames of a list, and a fault for each other one; empty items are ignored."""
-    faults = []
-    *parts, rest = (text or "").split(",", _MOST_HOSTNAMES)
-    if len(parts) == _MOST_HOSTNAMES and rest.strip():
-        faults.append(f"it has more than {_MOST_HOSTNAMES:,} hostnames: the others are left out")
-    given = parts if len(parts) == _MOST_HOSTNAMES else [*parts, rest]
-    hostnames, bad_hostnames = parse_hostnames(part for part in given if part.strip())
+    """The valid hostnames of a list, and a fault for each other one."""
+    given, is_cut = split_list(text or "")
+    faults = [f"it has more than {MOST_HOSTNAMES:,} hostnames: the others are left out"] if is_cut else []
+    hostnames, bad_hostnames = parse_hostnames(given)
     return tuple(hostnames), tuple(dict.fromkeys(f"{HOSTNAME}: {fault}" for fault in faults + bad_hostnames))

@@ -50,7 +50,7 @@ async def follow_ingresses(
     selection: Selection = ALL,
     on_claims: Report,
     on_synced: Callable[[], None] = lambda: None,
-    on_classes: Callable[[frozenset[str]], None] = lambda _: None,
+    on_classes: Callable[[frozenset[str], frozenset[str]], None] = lambda *_: None,
     known_classes: int = 0,
     status: IngressStatus | None = None,
     settler: ShareSettler | None = None,
@@ -60,8 +60,8 @@ async def follow_ingresses(
 
     `on_synced` is called after each whole list of either kind, once both are synced. Claims from a snapshot count until
     then, and a first list that has next to nothing of them is confirmed by a second one. `settler`: of the shares that
-    `store` is, if it has any. `on_classes` gets the names of all IngressClasses, once they were read; `known_classes`:
-    about how many there were in an earlier run.
+    `store` is, if it has any. `on_classes` gets the names of all IngressClasses and of those of ingress-nginx, once
+    they were read; `known_classes`: about how many there were in an earlier run.
     """
     status = status or IngressStatus()
     source = IngressSource(store, options=options, most=settler.most_per_object if settler else None)
@@ -73,7 +73,7 @@ async def follow_ingresses(
 
     def report_classes() -> None:
         if status.classes.synced:
-            on_classes(source.class_names)
+            on_classes(source.class_names, source.nginx_classes)
 
     def change_classes(changes: Mapping[str, Any]) -> frozenset[str]:
         hostnames = source.change_classes(changes)

@@ -8,8 +8,9 @@ https://kubernetes.io/docs/reference/kubernetes-api/networking-resources/ingress
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from sys import intern
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -19,18 +20,18 @@ from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.hostnames.wildcards import reach_in_ingress
 from dnsproxy.sources.annotations import (
     AnnotatedMetadata,
-    AnnotationFields,
     Annotations,
     origin_of,
     read_annotations,
     rejections_of,
 )
 from dnsproxy.sources.class_names import CLASS_ANNOTATION, refuse_class
+from dnsproxy.sources.ingress_nginx import CONTROLLERS, NginxFields, additional_hostnames
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 
 
-class _Annotations(AnnotationFields, frozen=True, gc=False):
+class _Annotations(NginxFields, frozen=True, gc=False):
     ingress_class: str | None = msgspec.field(default=None, name=CLASS_ANNOTATION)
 
 
@@ -38,8 +39,13 @@ class _Metadata(AnnotatedMetadata, frozen=True, gc=False, rename="camel"):
     annotations: _Annotations | None = None
 
 
+class _Http(msgspec.Struct, frozen=True, gc=False):
+    """That there are paths is all that counts."""
+
+
 class _Rule(msgspec.Struct, frozen=True, gc=False):
     host: str | None = None
+    http: _Http | None = None
 
 
 class _Tls(msgspec.Struct, frozen=True, gc=False):
@@ -80,8 +86,8 @@ def claims_of(ingress: Ingress, *, tls_only: bool, most: int | None = None) -> t
     Of its hosts, which can be 100,000, the first `most` are read.
 
     Hosts of rules and of TLS sections both count, because the solver of an HTTP-01 challenge has only a rule;
-    `tls_only` takes only those of TLS sections, and of annotations. A rule without a host means every host, and claims
-    none.
+    `tls_only` takes only those of TLS sections, and of our annotations. A rule without a host means every host, and
+    claims none. The additional hostnames of ingress-nginx come last, whatever the class is (Claim.is_additional).
     """
     origin = origin_of("Ingress", ingress.metadata)
     refusal = refuse_class(ingress.class_name)
@@ -89,23 +95,24 @@ def claims_of(ingress: Ingress, *, tls_only: bool, most: int | None = None) -> t
         return [], [Rejection(origin, refusal)]
     annotations = read_annotations(ingress.metadata)
     hostnames, faults = _hostnames_of(ingress, annotations, tls_only=tls_only, most=most)
-    rejections = [Rejection(origin, fault) for fault in faults]
+    additional, more_faults = ({}, []) if tls_only else _additional_hostnames_of(ingress, most)
+    rejections = [Rejection(origin, fault) for fault in faults + more_faults]
     if annotations.exclusion is not None:
-        return [], rejections + rejections_of(origin, annotations, hostnames)
+        return [], rejections + rejections_of(origin, annotations, dict.fromkeys([*hostnames, *additional]))
     # Interned, because 100,000 objects name the same few.
     ingress_class = intern(ingress.class_name) if ingress.class_name else None
     status = points_of(ingress.status)
-    return [
-        Claim(
-            hostname,
-            reach_in_ingress(hostname),
-            origin,
-            share_terms(
-                Terms(ingress_class=ingress_class, target=annotations.target, status=status, annotated=annotated)
-            ),
+
+    def claim(hostname: str, *, annotated: bool = False, routed: bool = True) -> Claim:
+        terms = Terms(
+            ingress_class=ingress_class, target=annotations.target, status=status, routed=routed, annotated=annotated
         )
-        for hostname, annotated in hostnames.items()
-    ], rejections
+        return Claim(hostname, reach_in_ingress(hostname), origin, share_terms(terms))
+
+    claims = [claim(hostname, annotated=annotated) for hostname, annotated in hostnames.items()]
+    # Its own annotation may need a right that the additional hostname does not need.
+    claims += [claim(hostname, routed=False) for hostname in additional if hostnames.get(hostname, True)]
+    return claims, rejections
 
 
 def _hostnames_of(
@@ -124,6 +131,15 @@ def _hostnames_of(
     for hostname in annotations.hostnames:
         hostnames.setdefault(hostname, True)
     return hostnames, faults + bad_hosts
+
+
+def _additional_hostnames_of(ingress: Ingress, most: int | None) -> tuple[dict[str, None], list[str]]:
+    """None without a rule: then ingress-nginx has no server that an alias could be for."""
+    rules = [rule for rule in ((ingress.spec or _Spec()).rules or ()) if rule is not None]
+    if not rules:
+        return {}, []
+    hosts = (rule.host for rule in rules if rule.host and rule.http is not None)
+    return additional_hostnames(ingress.metadata.annotations, islice(hosts, most))
 
 
 def _hosts_of(ingress: Ingress, *, tls_only: bool) -> Iterator[str]:
@@ -155,10 +171,17 @@ class _ClassMetadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
     annotations: _ClassAnnotations | None = None
 
 
+class IngressClassSpec(msgspec.Struct, frozen=True, gc=False):
+    """The controller of an IngressClass."""
+
+    controller: str | None = None
+
+
 class IngressClass(msgspec.Struct, frozen=True, gc=False):
-    """The fields of an IngressClass that decide whether it is the default."""
+    """The fields of an IngressClass that decide whether it is the default, and what its controller serves."""
 
     metadata: _ClassMetadata
+    spec: IngressClassSpec | None = None
 
     @property
     def is_default(self) -> bool:
@@ -166,22 +189,30 @@ class IngressClass(msgspec.Struct, frozen=True, gc=False):
         annotations = self.metadata.annotations
         return annotations is not None and annotations.is_default == "true"
 
+    @property
+    def controller(self) -> str:
+        """The controller that it is for; empty if it names none."""
+        return (self.spec.controller or "") if self.spec is not None else ""
+
 
 INGRESS_CLASSES: Final = Collection(
     "IngressClass", "/apis/networking.k8s.io/v1/ingressclasses", IngressClass, optional=True
 )
-"""If RBAC hides them, no class is the default. RBAC: list and watch ingressclasses.networking.k8s.io."""
+"""If RBAC hides them, no class is the default, and no controller is known. RBAC: list and watch
+ingressclasses.networking.k8s.io."""
 
 
-C = TypeVar("C", bound=IngressClass)
-
-
-def note_classes(known: dict[str, C], changes: Mapping[str, C | Unreadable | None], kind: type[C]) -> None:
+def note_classes(known: dict[str, IngressClass], changes: Mapping[str, IngressClass | Unreadable | None]) -> None:
     """Take in changes of IngressClasses, by name; one that cannot be read is none."""
     for name, one in changes.items():
         known.pop(name, None)
-        if isinstance(one, kind):
+        if isinstance(one, IngressClass):
             known[name] = one
+
+
+def nginx_classes(classes: Iterable[IngressClass]) -> frozenset[str]:
+    """The names of the classes of ingress-nginx."""
+    return frozenset(one.metadata.name for one in classes if one.controller in CONTROLLERS)
 
 
 def default_class(classes: Iterable[IngressClass]) -> str | None:

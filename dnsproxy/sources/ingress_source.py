@@ -12,7 +12,7 @@ from typing import Final
 from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.sources.classless import Classless
-from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class, note_classes
+from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class, nginx_classes, note_classes
 from dnsproxy.sources.settings import IngressOptions
 from dnsproxy.sources.unreadable import rejection_of_unreadable
 from sidecar.kubernetes.objects import Unreadable
@@ -40,6 +40,11 @@ class IngressSource:
         """The names of all IngressClasses, unreadable ones included."""
         return frozenset(self._class_names)
 
+    @property
+    def nginx_classes(self) -> frozenset[str]:
+        """The names of those of ingress-nginx."""
+        return nginx_classes(self._classes.values())
+
     def change_ingresses(self, changes: Mapping[str, Ingress | Unreadable | None]) -> frozenset[str]:
         """Apply changes of Ingresses, by `NAMESPACE/NAME`. Returns the hostnames whose claims changed."""
         touched: set[str] = set()
@@ -57,7 +62,7 @@ class IngressSource:
 
     def change_classes(self, changes: Mapping[str, IngressClass | Unreadable | None]) -> frozenset[str]:
         """Apply changes of IngressClasses, by name. Returns the hostnames whose claims changed."""
-        note_classes(self._classes, changes, IngressClass)
+        note_classes(self._classes, changes)
         for name, one in changes.items():
             self._class_names.pop(name, None)
             if one is not None:

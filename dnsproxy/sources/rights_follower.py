@@ -110,10 +110,10 @@ class RightsFollower:
         """How many IngressClasses there were in an earlier run."""
         return len(self._registry.rights.classes or ()) if self._registry.rights is not None else 0
 
-    def set_classes(self, names: frozenset[str]) -> None:
-        """Set the names of all IngressClasses."""
+    def set_classes(self, names: frozenset[str], nginx: frozenset[str] = frozenset()) -> None:
+        """Set the names of all IngressClasses, and of those of ingress-nginx."""
         self._awaits_classes = False
-        self._set(classes=names)
+        self._set(classes=names, nginx_classes=nginx)
 
     async def run(self, client: ApiClient) -> None:
         """Follow until cancelled."""

@@ -16,7 +16,6 @@ from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.wildcards import wider
-from dnsproxy.sources.described.classes import CONTROLLED_CLASSES
 from dnsproxy.sources.described.source import DescribedSource
 from dnsproxy.sources.described.table import kinds_of
 from dnsproxy.sources.gateway.source import GatewaySource
@@ -60,7 +59,7 @@ class Claimed:
     def _read_described(self, server: ApiServer, options: SourceOptions) -> None:
         kinds = kinds_of(options.name)
         source = DescribedSource(self.registry.store, kinds, classes=options.classes)
-        source.change(CONTROLLED_CLASSES.kind, listed(server, CONTROLLED_CLASSES))
+        source.change(INGRESS_CLASSES.kind, listed(server, INGRESS_CLASSES))
         for kind in kinds:
             for version in kind.watched.versions[:1]:
                 source.change(kind.name, listed(server, kind.watched.collection(version)))
@@ -69,7 +68,7 @@ class Claimed:
         source = IngressSource(self.registry.store, options=options)
         source.change_classes(listed(server, INGRESS_CLASSES))
         source.change_ingresses(listed(server, INGRESSES))
-        self.registry.set_rights(classes=source.class_names, namespaces=frozenset())
+        self.registry.set_rights(classes=source.class_names, nginx_classes=source.nginx_classes, namespaces=frozenset())
 
     def _read_gateways(self, server: ApiServer, options: GatewayOptions) -> None:
         source = GatewaySource(self.registry.store, options=options)

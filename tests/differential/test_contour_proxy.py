@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from dnsproxy.sources.described import table
-from dnsproxy.sources.described.classes import CONTROLLED_CLASSES
 from dnsproxy.sources.described.source import DescribedSource
+from dnsproxy.sources.ingress import INGRESS_CLASSES
 from tests.differential.certificates import secret
 from tests.differential.claimed import Claimed, listed
 from tests.differential.contour_proxy import REASONS, is_read
@@ -49,7 +49,7 @@ def claim_proxies(server: ApiServer) -> Claimed:
     claimed = Claimed()
     kinds = table.kinds_of(table.CONTOUR)
     source = DescribedSource(claimed.registry.store, kinds, classes=frozenset({CLASS}))
-    source.change(CONTROLLED_CLASSES.kind, listed(server, CONTROLLED_CLASSES))
+    source.change(INGRESS_CLASSES.kind, listed(server, INGRESS_CLASSES))
     for kind in kinds:
         source.change(kind.name, listed(server, kind.watched.collection("v1")))
     return claimed

@@ -6,7 +6,7 @@ in tests/dnsproxy/doctor/collect/test_read_hosts.py.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,7 +70,7 @@ async def read_hosts(reader: Reader, wait_sources: WaitSources) -> Hosts:
     source.change_ingresses(ingresses.value)
     with_tls, gateway_classes = gateways.value
     with_tls |= _ingress_tls(store, ingresses.value) | others.value
-    hosts = _make_hosts(store, with_tls)
+    hosts = _make_hosts(store, with_tls, source.nginx_classes)
     rejected = (f"{rejection.origin}: {rejection.reason}" for rejection in store.rejections())
     return Hosts(
         tuple(sorted(hosts, key=lambda host: (host.hostname, host.origin))),
@@ -96,11 +96,14 @@ async def _read_others(reader: Reader, store: ClaimStore, wait_sources: WaitSour
     return tls_claims(store, objects)
 
 
-def _make_hosts(store: ClaimStore, with_tls: TlsClaims) -> Iterable[Host]:
-    """Each hostname of an object once: external-dns reads Ingresses and Gateways, too."""
+def _make_hosts(store: ClaimStore, with_tls: TlsClaims, nginx: Set[str]) -> Iterable[Host]:
+    """Each hostname of an object once: external-dns reads Ingresses and Gateways, too.
+
+    `nginx`: the classes of ingress-nginx, which alone serves additional hostnames.
+    """
     found: dict[tuple[str, str], Host] = {}
     for claim in sorted(store.claims(), key=lambda claim: claim.terms.annotated):
-        if not claim.terms.addresses:
+        if not claim.terms.addresses and (claim.terms.ingress_class in nginx or not claim.is_additional):
             host = _make_host(claim, with_tls)
             found.setdefault((host.hostname, host.origin), host)
     return found.values()

@@ -10,14 +10,13 @@ from typing import Any
 
 import msgspec
 
-from dnsproxy.sources.ingress import IngressClass
+from dnsproxy.sources.ingress import IngressClass, IngressClassSpec
 from sidecar.kubernetes.objects import ObjectMeta
 
 
-class ClassSpec(msgspec.Struct, frozen=True, rename="camel"):
+class ClassSpec(IngressClassSpec, frozen=True, gc=False, rename="camel"):
     """The controller of an IngressClass, or of a GatewayClass."""
 
-    controller: str | None = None
     controller_name: str | None = None
 
 

@@ -16,7 +16,7 @@ from dnsproxy.sources.annotations import AnnotatedMetadata, AnnotationFields
 from dnsproxy.sources.class_names import CLASS_ANNOTATION
 from dnsproxy.sources.described.admission import admitting_routers
 from dnsproxy.sources.described.field_path import FieldPath, first_text
-from dnsproxy.sources.ingress import IngressClass, default_class
+from dnsproxy.sources.ingress import INGRESS_CLASSES, IngressClass, default_class
 from sidecar.kubernetes.objects import Collection
 
 CONTOUR_ANNOTATION: Final = "projectcontour.io/ingress.class"
@@ -75,28 +75,12 @@ def routers_of(one: DescribedObject) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-class _ClassSpec(msgspec.Struct, frozen=True, gc=False):
-    controller: str | None = None
+def classes_for(source: str) -> Collection[IngressClass]:
+    """The IngressClasses for a value of `--source`: each watch has a name of its own, the label of its metrics."""
+    return replace(INGRESS_CLASSES, kind=f"{source} {INGRESS_CLASSES.kind}")
 
 
-class ControlledIngressClass(IngressClass, frozen=True, gc=False):
-    """An IngressClass with the controller that it is for."""
-
-    spec: _ClassSpec | None = None
-
-
-CONTROLLED_CLASSES: Final = Collection(
-    "IngressClass", "/apis/networking.k8s.io/v1/ingressclasses", ControlledIngressClass, optional=True
-)
-"""If RBAC hides them, objects without a class stay without one."""
-
-
-def classes_for(source: str) -> Collection[ControlledIngressClass]:
-    """The same for a value of `--source`: each watch has a name of its own, the label of its metrics."""
-    return replace(CONTROLLED_CLASSES, kind=f"{source} {CONTROLLED_CLASSES.kind}")
-
-
-def class_of_controller(classes: Iterable[ControlledIngressClass], controller: str) -> str | None:
+def class_of_controller(classes: Iterable[IngressClass], controller: str) -> str | None:
     """The class for objects that name none; `controller`: how the name of their controller begins."""
-    own = [one for one in classes if one.spec is not None and (one.spec.controller or "").startswith(controller)]
+    own = [one for one in classes if one.controller.startswith(controller)]
     return own[0].metadata.name if len(own) == 1 else default_class(own)

@@ -13,10 +13,10 @@ from typing import Any
 from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.sources.classless import Classless
-from dnsproxy.sources.described.classes import ControlledIngressClass, class_of_controller
+from dnsproxy.sources.described.classes import class_of_controller
 from dnsproxy.sources.described.contribution import contribution
 from dnsproxy.sources.described.kind import DescribedKind
-from dnsproxy.sources.ingress import note_classes
+from dnsproxy.sources.ingress import IngressClass, note_classes
 from dnsproxy.sources.unreadable import rejection_of_unreadable
 from sidecar.kubernetes.objects import Unreadable
 
@@ -37,7 +37,7 @@ class DescribedSource:
         self._kinds = {kind.name: kind for kind in kinds}
         self._wanted = classes
         self._most = most
-        self._ingress_classes: dict[str, ControlledIngressClass] = {}
+        self._ingress_classes: dict[str, IngressClass] = {}
         self._defaults: dict[str, str | None] = {}
         self._classless: dict[str, dict[str, Classless]] = {kind.name: {} for kind in kinds}
         """By kind, then by key."""
@@ -81,7 +81,7 @@ class DescribedSource:
         return contribution(kind, one, class_name=chosen, most=self._most)
 
     def _change_classes(self, changes: Mapping[str, Any]) -> frozenset[str]:
-        note_classes(self._ingress_classes, changes, ControlledIngressClass)
+        note_classes(self._ingress_classes, changes)
         touched: set[str] = set()
         for controller in {kind.controller for kind in self._kinds.values() if kind.controller}:
             chosen = class_of_controller(self._ingress_classes.values(), controller)

@@ -123,7 +123,7 @@ class ExternalDnsSource:
                     self._touch((SERVICE, service))
 
     def _change_classes(self, changes: Mapping[str, IngressClass | Unreadable | None]) -> None:
-        note_classes(self._classes, changes, IngressClass)
+        note_classes(self._classes, changes)
         chosen = default_class(self._classes.values())
         if chosen != self._default:
             self._default = chosen

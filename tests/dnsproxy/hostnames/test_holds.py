@@ -337,6 +337,30 @@ def test_no_route_takes_the_name_of_a_listener_without_a_gateway() -> None:
     assert game.owner == "infra"
 
 
+ALIAS: Final = with_terms(claim("infra", 1, "alias"), routed=False)
+
+
+def test_a_rule_takes_the_name_of_an_alias_at_once_and_keeps_it_as_any_other() -> None:
+    game = played(ALIAS)
+    rule = claim("shop", 9)
+    game.put(rule)
+    assert game.owner == "shop"
+    game.drop(rule)
+    assert game.owner == ""
+    game.wait(HOLD)
+    assert game.owner == "infra"
+
+
+def test_an_alias_beside_a_rule_of_its_namespace_gives_no_name_away() -> None:
+    """While the rule's Ingress is created again."""
+    rule = claim("infra", 1)
+    game = played(rule, ALIAS, claim("shop", 9))
+    game.drop(rule)
+    assert game.owner == ""
+    game.put(claim("infra", 12))
+    assert game.owner == "infra"
+
+
 def test_each_waiting_namespace_is_news_once() -> None:
     game = played(VICTIM, YOUNGER)
     game.drop(VICTIM)

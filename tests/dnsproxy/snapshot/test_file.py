@@ -141,12 +141,15 @@ async def test_rights_that_changed_are_written_too_and_restored(tmp_path: Path, 
     keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"))
     nursery.start_soon(keeping.run)
     await wait_until(keeping.path.exists)
-    keeping.rights = SavedRights(frozenset({"shop"}), frozenset({"nginx"}))
+    keeping.rights = SavedRights(frozenset({"shop"}), frozenset({"nginx", "b"}), nginx_classes=frozenset({"nginx"}))
     await wait_until(lambda: read_back(keeping.path).rights == keeping.rights)
     registry = Registry(targets=Targets(), guards=Guards(), rights=Rights(Annotations.OFF))
     restore_snapshot(keeping.path, registry, settings=SETTINGS)
     assert registry.rights == Rights(
-        Annotations.OFF, namespaces=keeping.rights.namespaces, classes=keeping.rights.classes
+        Annotations.OFF,
+        namespaces=frozenset({"shop"}),
+        classes=frozenset({"nginx", "b"}),
+        nginx_classes=frozenset({"nginx"}),
     )
     assert hosts_in(keeping.path) == {"a.example.org"}
 

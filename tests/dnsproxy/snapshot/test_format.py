@@ -274,6 +274,7 @@ def test_any_time_that_is_read_can_be_shown(taken: float) -> None:
         pytest.param(SavedRights(frozenset(), frozenset()), id="nobody has any"),
         pytest.param(SavedRights(frozenset({"shop", "web"}), frozenset({"nginx"})), id="some have"),
         pytest.param(SavedRights(classes=frozenset({"nginx"})), id="classes alone were read"),
+        pytest.param(SavedRights(nginx_classes=frozenset({"nginx"})), id="classes of ingress-nginx"),
     ],
 )
 def test_rights_are_kept(rights: SavedRights) -> None:

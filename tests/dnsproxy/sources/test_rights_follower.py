@@ -18,6 +18,7 @@ from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.rights import LABEL, Annotations, Rights
 from dnsproxy.sources.annotations import HOSTNAME, TARGET
 from dnsproxy.sources.cluster_sources import RIGHTS, ClusterSources
+from dnsproxy.sources.ingress_nginx import ALIAS
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from tests.dnsproxy.sources.test_cluster_sources import Watched
 from tests.dnsproxy.sources.test_cluster_sources import watching as watching_sources
@@ -110,6 +111,20 @@ async def test_a_label_that_comes_and_goes_moves_the_names_of_its_namespace_alon
         api.remove("", "namespaces", "shop")
         await watched.until_at("own.example.org", None)
         assert watched.at("plain.example.org") == RELAY
+
+
+async def test_a_server_alias_counts_while_its_class_is_of_ingress_nginx(autojump_clock: MockClock) -> None:
+    api = make_api()
+    put_ingress(api, "aliased", ingress_class="nginx", **{ALIAS: "alias.example.org"})
+    async with watching(api) as watched:
+        await watched.until_ready()
+        assert watched.at("aliased.example.org") == RELAY
+        assert watched.at("alias.example.org") is None
+        for controller, answer in (("k8s.io/ingress-nginx", RELAY), ("example.org/other", None)):
+            ingress_class = {"metadata": {"name": "nginx"}, "spec": {"controller": controller}}
+            api.put("networking.k8s.io", "ingressclasses", ingress_class)
+            await watched.until_at("alias.example.org", answer)
+            assert watched.at("aliased.example.org") == RELAY
 
 
 @pytest.mark.parametrize("value", ["", "Allowed", "true", "allowed.", "denied"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dnsproxy.doctor.facts.model import Facts, Host, Port
+from dnsproxy.sources.ingress_nginx import ALIAS
 from tests.dnsproxy.doctor.collect.cluster_api import CLASSES, GATEWAY_API, INGRESSES, Api, service
 
 BETA = "/apis/gateway.networking.k8s.io/v1beta1"
@@ -52,6 +53,22 @@ async def test_tls_belongs_to_one_object_and_not_to_the_hostname() -> None:
     bare = ingress(["a.example.org"], None) | {"metadata": {"name": "solver", "namespace": "web"}}
     seen = await Api({INGRESSES: [ingress(["a.example.org"], [{}]), bare]}).read()
     assert {host.origin: host.tls for host in seen.hosts} == {"Ingress web/shop": True, "Ingress web/solver": False}
+
+
+async def test_a_server_alias_is_a_host_of_a_class_of_ingress_nginx_alone() -> None:
+    controllers = {"nginx": "k8s.io/ingress-nginx", "traefik": "traefik.io/ingress-controller"}
+    classes = [{"metadata": {"name": name}, "spec": {"controller": one}} for name, one in controllers.items()]
+    ingresses = [
+        {
+            "metadata": {"name": name, "namespace": "web", "annotations": {ALIAS: f"{name}-alias.example.org"}},
+            "spec": {"ingressClassName": name, "rules": [{"host": f"{name}.example.org"}]},
+        }
+        for name in controllers
+    ]
+    seen = await Api({INGRESSES: ingresses, CLASSES: classes}).read()
+    assert [host.hostname for host in seen.hosts] == [
+        "nginx-alias.example.org", "nginx.example.org", "traefik.example.org"
+    ]  # fmt: skip
 
 
 def listener(name: str, protocol: str, hostname: str | None = None) -> Any:

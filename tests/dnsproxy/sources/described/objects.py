@@ -7,11 +7,11 @@ from typing import Any, Final
 import msgspec
 
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.sources.described.classes import ControlledIngressClass
 from dnsproxy.sources.described.custom import PREFIX, parse_custom
 from dnsproxy.sources.described.kind import DescribedKind
 from dnsproxy.sources.described.source import DescribedSource
 from dnsproxy.sources.described.table import KINDS
+from dnsproxy.sources.ingress import IngressClass
 
 CREATED: Final = "2026-01-02T03:04:05Z"
 ADMITTED: Final = {"type": "Admitted", "status": "True"}
@@ -28,12 +28,10 @@ def decode(kind: DescribedKind, spec: Any = None, status: Any = None, key: str =
     return msgspec.json.decode(msgspec.json.encode(whole), type=kind.watched.type)
 
 
-def ingress_class(name: str, controller: str | None, *, default: bool = False) -> ControlledIngressClass:
+def ingress_class(name: str, controller: str | None, *, default: bool = False) -> IngressClass:
     annotations = {"ingressclass.kubernetes.io/is-default-class": "true"} if default else {}
     spec = {"controller": controller} if controller else None
-    return msgspec.convert(
-        {"metadata": {"name": name, "annotations": annotations}, "spec": spec}, ControlledIngressClass
-    )
+    return msgspec.convert({"metadata": {"name": name, "annotations": annotations}, "spec": spec}, IngressClass)
 
 
 def http_proxy(fqdn: str, *, current: str = "valid", key: str = "web/shop", **metadata: Any) -> Any:
