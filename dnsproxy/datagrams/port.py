@@ -95,6 +95,16 @@ def keep_arrival_times(sock: socket.socket) -> None:
         _arrival_time(sock)
 
 
+def refuse_more(sock: socket.socket) -> None:
+    """Refuse what comes from now on, as a closed port does; what is queued can still be read, and answered.
+
+    The kernel gives a connected socket what its peer sends and nothing else (udp(7)), and the peer is the socket
+    itself. Sockets that share the port get the rest. Not for a socket that another process goes on with.
+    """
+    with contextlib.suppress(OSError):
+        sock.connect(sock.getsockname())
+
+
 def age_of_last(sock: socket.socket) -> float:
     """See DatagramPort.age."""
     try:

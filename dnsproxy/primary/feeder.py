@@ -20,6 +20,7 @@ from dnsproxy.primary.published_zones import PublishedZones
 from dnsproxy.zone.building import Batch, BatchWriter
 from dnsproxy.zone.control import FORMAT, Control, SavedGuards
 from dnsproxy.zone.policy import Inexpressible
+from dnsproxy.zone.serials import is_newer
 from sidecar.loop.slices import in_slices
 
 
@@ -39,7 +40,8 @@ class Serials(Protocol):
 class ZoneFeeder:
     """A TableObserver of the keeper whose registry it is.
 
-    `is_synced`: whether the tables are whole yet; `retell`: have every row judged again.
+    `is_synced`: whether the tables are whole yet; `retell`: have every row judged again. `given`: the serial that the
+    table of now has from another primary; None: `serials` gives the next one.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class ZoneFeeder:
         serials: Serials,
         is_synced: Callable[[], bool],
         retell: Callable[[], None] = lambda: None,
+        given: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._published = published
         self._registry = registry
@@ -58,6 +61,7 @@ class ZoneFeeder:
         self._serials = serials
         self._is_synced = is_synced
         self._retell = retell
+        self._given = given
         self._missed = False
         """Whether rows of the next table were judged while this process may not publish."""
         self._lacks_rows = False
@@ -81,7 +85,7 @@ class ZoneFeeder:
 
     def published(self, table: HostTable) -> None:
         """See TableObserver."""
-        batch = self._writer.seal(table, self._control())
+        batch = self._writer.seal(table, self._control(), serial=self._given())
         missed, self._missed = self._missed, False
         if missed or not self._serials.may_publish():
             self._lose()
@@ -123,10 +127,14 @@ class ZoneFeeder:
         if serial is None or batch is None:
             self._lose()
             return
+        if batch.serial is not None:
+            # That of its rows: the next version may be on its way into the table already.
+            serial = batch.serial
         async with published.changing:
             with trio.CancelScope(shield=True):
                 await in_slices(zones.apply(batch))
-            if zones.is_changed:
+            # Another primary's serial is served on without a change too, or a secondary that has it finds it nowhere.
+            if zones.is_changed or (batch.serial is not None and is_newer(serial, zones.serial)):
                 zones.commit(serial)
                 published.tell()
                 self._log.debug("zones published", serial=serial, names=len(zones.table))

@@ -17,7 +17,7 @@ from dnsproxy.primary.feeder import Serials, ZoneFeeder
 from dnsproxy.primary.notified_endpoints import follow_endpoints
 from dnsproxy.primary.notifier import Notifier
 from dnsproxy.primary.published_zones import PublishedZones
-from dnsproxy.primary.serials import ClockSerials, FileSerials
+from dnsproxy.primary.serials import ClockSerials, FileSerials, SameSerials
 from dnsproxy.primary.settings import LeaseRef, RpzSettings, ServiceEndpoints
 from dnsproxy.primary.shared_zone import SharedZone
 from dnsproxy.primary.zone_server import ZoneServer
@@ -33,7 +33,8 @@ _FLAGS: Final = "--rpz-notify"
 class Primary:
     """Publishes the tables of a keeper; `is_synced`: whether they are whole yet.
 
-    `serials`: those of another primary, whose zones are served on; None: as the settings say.
+    `given`: the serial of the keeper's table from another primary, whose zones are served on, None before the first;
+    without it, serials are as the settings say.
     """
 
     def __init__(
@@ -43,20 +44,22 @@ class Primary:
         *,
         ttl: int,
         is_synced: Callable[[], bool],
-        serials: Serials | None = None,
+        given: Callable[[], int | None] | None = None,
     ) -> None:
         self.settings = settings
         self.published = PublishedZones(Zones(settings.zone, wildcards=settings.wildcards))
         self.notifier = Notifier(self.published)
         self.server = ZoneServer(self.published, settings, on_served=self.notifier.served)
         self._shared = self._make_shared()
+        serials: Serials = SameSerials(given) if given is not None else self._shared or _serials(settings)
         self._feeder = ZoneFeeder(
             self.published,
             keeper.registry,
             ttl=ttl,
-            serials=serials or self._shared or _serials(settings),
+            serials=serials,
             is_synced=is_synced,
             retell=keeper.retell,
+            given=given or _nothing,
         )
         keeper.observers.append(self._feeder)
         self.notifier.set_targets(_FLAGS, [one for one in settings.notify if isinstance(one, Endpoint)])
@@ -113,6 +116,10 @@ class Primary:
             return None
         key = settings.keys[0] if settings.keys else None
         return SharedZone(settings.serial, self.published, address=settings.address, key=key)
+
+
+def _nothing() -> None:
+    """No other primary gives a serial."""
 
 
 def _serials(settings: RpzSettings) -> Serials:

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -63,6 +64,7 @@ class Answering:
                 forwarding=self.forwarding,
                 connections=shares.connections,
                 per_client=shares.per_client,
+                own_sockets=len(settings.listen),
             )
 
     @property
@@ -111,7 +113,8 @@ class Answering:
         """Answer in the nursery of the service; further sockets go onto the stack. Returns when workers answer."""
         if self._pool is None:
             listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
-            nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
+            serve = partial(self.server.run, own=len(self._settings.listen))
+            nursery.start_soon(serve, [open_port(bound) for bound in datagrams], listeners)
         else:
             await nursery.start(self._pool.run, share_sockets(self._settings, streams, datagrams, sockets))
 

@@ -99,9 +99,8 @@ def _make_primary(
     settings: ServeSettings, rpz: RpzSettings, keeper: TableKeeper, is_whole: Callable[[], bool]
 ) -> Primary:
     from dnsproxy.primary.primary import Primary  # noqa: PLC0415
-    from dnsproxy.primary.serials import SameSerials  # noqa: PLC0415
     from dnsproxy.replica.replica_registry import ReplicaRegistry  # noqa: PLC0415
 
     registry = keeper.registry
-    serials = SameSerials(lambda: registry.serial) if isinstance(registry, ReplicaRegistry) else None
-    return Primary(rpz, keeper, ttl=settings.ttl, is_synced=is_whole, serials=serials)
+    given = (lambda: registry.serial) if isinstance(registry, ReplicaRegistry) else None
+    return Primary(rpz, keeper, ttl=settings.ttl, is_synced=is_whole, given=given)

@@ -6,15 +6,17 @@ datagram_server.py and stream_server.py.
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Final
 
 import trio
 
 from dnsproxy.answers.decide import Forward, Refuse, refuse
-from dnsproxy.datagrams.port import ID, DatagramPort
+from dnsproxy.datagrams.port import ID, DatagramPort, refuse_more
 from dnsproxy.dns.wire import Query, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
@@ -26,9 +28,15 @@ from dnsproxy.server.stream_server import StreamServer
 from dnsproxy.server.zone_service import Elsewhere, Transfer
 from dnsproxy.tap.seen import Outcome, outcome_of
 from sidecar.loop.host import make_poller
+from sidecar.loop.poller import Poller
 
 POLLED: Final = 4
 """Sockets, some batches each, before the other tasks get their turn."""
+
+_GOING_ON: Final = 0.5
+"""Seconds of a drain in which datagrams are answered as before while connections end."""
+_EMPTYING: Final = 1.0
+"""Seconds for what the kernel has queued: a flood of connections must not outlast the drain."""
 
 _StreamResult = bytes | Forward | Transfer | Elsewhere | None
 
@@ -44,6 +52,8 @@ class DnsServer(Responder):
         self._forwarding = forwarding
         self._limits = limits or StreamLimits()
         self._streams = StreamServer(self, counters=self.counters, limits=self._limits)
+        self._stop_ports: Callable[[], Sequence[DatagramPort]] = tuple
+        """Ends what comes over UDP; the ports whose queues are still to be answered."""
 
     @property
     def outstanding(self) -> int:
@@ -73,10 +83,12 @@ class DnsServer(Responder):
         listeners: Sequence[trio.SocketListener],
         *,
         unread_since: float | None = None,
+        own: int | None = None,
     ) -> None:
         """Serve bound UDP ports and listening TCP sockets until cancelled.
 
-        `unread_since`: since when nothing may have read the ports, on the clock of time.perf_counter().
+        `unread_since`: since when nothing may have read the ports, on the clock of time.perf_counter(). `own`: how many
+        of either kind end with this server; the others, which come after them, are systemd's. None: all.
         """
         begun = time.perf_counter() if unread_since is None else unread_since
         poller = make_poller(batch=POLLED)
@@ -87,19 +99,27 @@ class DnsServer(Responder):
             self.forwarder = forwarder
             async with trio.open_nursery() as nursery:
                 await nursery.start(forwarder.run)
-                for listener in listeners:
-                    nursery.start_soon(self._streams.run, listener)
+                for place, listener in enumerate(listeners):
+                    nursery.start_soon(partial(self._streams.run, listener, own=own is None or place < own))
                 with ExitStack() as watched:
                     for port in ports:
                         descriptor = port.socket.fileno()
                         server = DatagramServer(self, port, forwarder, unread_since=begun)
                         poller.add(descriptor, server.handle, edge=False)
                         watched.callback(poller.remove, descriptor)
+                    self._stop_ports = partial(_stop_ports, ports, poller, len(ports) if own is None else own)
                     await trio.sleep_forever()
 
     async def drain(self) -> None:
-        """Answer all open queries: TCP connections end with FIN, forwarded queries get a reply or SERVFAIL."""
-        await self._streams.drain()
+        """Answer all queries that the kernel has accepted, and refuse others.
+
+        Connections end with FIN, and forwarded queries get a reply or SERVFAIL.
+        """
+        with trio.move_on_after(_GOING_ON) as going_on:
+            await self._streams.drain()
+        await _empty(self._stop_ports())
+        if going_on.cancelled_caught:
+            await self._streams.drain()
         if self.forwarder is not None:
             await self.forwarder.wait_empty()
 
@@ -152,3 +172,25 @@ class DnsServer(Responder):
         if self.forwarder is None:
             return refuse(forward.query, Rcode.SERVFAIL).message
         return await self.forwarder.streams.forward(forward, client=client, port=port)
+
+
+def _stop_ports(ports: Sequence[DatagramPort], poller: Poller, own: int) -> Sequence[DatagramPort]:
+    """Refuse further datagrams at our own ports, which are returned; what comes to the others is the next process's."""
+    for port in ports[own:]:
+        poller.remove(port.socket.fileno())
+    for port in ports[:own]:
+        refuse_more(port.socket)
+    return ports[:own]
+
+
+async def _empty(ports: Sequence[DatagramPort]) -> None:
+    """Wait until the poller has read all that is queued."""
+    queues = select.poll()
+    for port in ports:
+        queues.register(port.socket, select.POLLIN)
+    with trio.move_on_after(_EMPTYING):
+        # The kernel has no event for an empty queue.
+        while True:
+            if not queues.poll(0):
+                break
+            await trio.lowlevel.checkpoint()

@@ -25,6 +25,8 @@ TURNS: Final = 16
 """Connections that work in one turn of the loop; together they occupy it for one slice."""
 _CHUNK: Final = 16 << 10
 """Octets received in one call: some hundred queries."""
+_LAST_CHUNK: Final = 64 << 10
+"""The same for what has arrived when the connection is to end."""
 _JOINED: Final = 16 << 10
 """Replies are sent when they have this many octets: a slow client must accept them within limits.send."""
 
@@ -112,6 +114,8 @@ class StreamConnection:
         self._seen_message = False
         self._stopping = False
         self._giving_way = False
+        self._looked = False
+        """Whether what had arrived before the end was read."""
         self._ended = False
         self._waiting_since: float | None = None
         """Since when it waits for the next message; None while it has work."""
@@ -143,7 +147,7 @@ class StreamConnection:
             await self._finish()
 
     def stop(self) -> None:
-        """Accept no more queries; a query that has begun to arrive and the open ones are still answered."""
+        """Accept no more queries; those that have begun to arrive and the open ones are still answered."""
         self._stopping = True
         self._idle.cancel()
 
@@ -255,6 +259,10 @@ class StreamConnection:
             with trio.CancelScope(deadline=self._waiting_since + patience) as self._idle:
                 await self._receive()
             self._waiting_since = None
+        if not (received or self._ended or self._looked) and self._stream.socket.is_readable():
+            # It came while the wait ended, or before a connection that is to end was served.
+            self._looked = self._stopping
+            await self._receive(_LAST_CHUNK)
         if not stream_frames.is_whole(received):
             with trio.move_on_after(self._limits.message):
                 while received and not self._ended and not stream_frames.is_whole(received):
@@ -262,9 +270,9 @@ class StreamConnection:
         self._seen_message = stream_frames.is_whole(received)
         return self._seen_message
 
-    async def _receive(self) -> None:
+    async def _receive(self, most: int = _CHUNK) -> None:
         try:
-            chunk = await self._stream.receive_some(_CHUNK)
+            chunk = await self._stream.receive_some(most)
         except trio.BrokenResourceError:
             chunk = b""
         self._ended = self._ended or not chunk

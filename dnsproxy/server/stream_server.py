@@ -7,9 +7,12 @@ clients that only keep connections open cannot exclude others; while none is idl
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from operator import itemgetter
+from typing import Final, NamedTuple
 
 import structlog
 import trio
@@ -18,6 +21,17 @@ from dnsproxy.answers.counters import Counters
 from dnsproxy.server.stream_connection import TURNS, StreamConnection, StreamLimits, StreamService
 from dnsproxy.server.transfer_frames import TRANSFERS
 from sidecar.sockets.accepting import accept_connections
+
+_ACCEPTING: Final = 1.0
+"""Seconds to accept what waits at the end: a flood of connections must not outlast the drain."""
+
+
+class _Accepting(NamedTuple):
+    """A listener's task."""
+
+    scope: trio.CancelScope
+    own: bool
+    """Whether the listener ends with this server."""
 
 
 class StreamServer:
@@ -31,19 +45,28 @@ class StreamServer:
         self._connections: set[StreamConnection] = set()
         self._turns = trio.Semaphore(TURNS)
         self._transfers = trio.Semaphore(TRANSFERS)
+        self._accepting: dict[trio.SocketListener, _Accepting] = {}
         self._stopping = False
         self._emptied = trio.Event()
         self._log = structlog.get_logger("dnsproxy.tcp")
 
-    async def run(self, listener: trio.SocketListener) -> None:
-        """Accept connections and serve them until cancelled."""
-        async with trio.open_nursery() as nursery:
-            await accept_connections(listener, lambda stream: nursery.start_soon(self.serve, stream), name="dns")
+    async def run(self, listener: trio.SocketListener, *, own: bool = True) -> None:
+        """Accept connections and serve them until cancelled or drained; `own`: the listener ends with this server."""
+        accepting = self._accepting[listener] = _Accepting(trio.CancelScope(), own)
+        try:
+            async with trio.open_nursery() as nursery:
+                with accepting.scope:
+                    await accept_connections(
+                        listener, lambda stream: nursery.start_soon(self.serve, stream), name="dns"
+                    )
+        finally:
+            del self._accepting[listener]
+            self._note_end()
 
     async def serve(self, stream: trio.SocketStream, received: bytes = b"") -> None:
         """Serve one accepted connection to its end; `received`: what another process has received on it."""
         client, port = _client_of(stream) or (None, 0)
-        if self._stopping or client is None or not self._has_room(client):
+        if client is None or not self._has_room(client):
             # A connection that is already gone was not refused.
             self._counters.tcp_refused += client is not None
             await trio.aclose_forcefully(stream)
@@ -61,6 +84,8 @@ class StreamServer:
             received=received,
         )
         self._connections.add(connection)
+        if self._stopping:
+            connection.stop()
         try:
             await connection.run()
         except Exception:  # noqa: BLE001  # a bug costs one connection; ending here would end the service of every client
@@ -68,8 +93,7 @@ class StreamServer:
             self._log.exception("a connection failed")
         finally:
             self._connections.discard(connection)
-            if not self._connections:
-                self._emptied.set()
+            self._note_end()
             self._clients[client] -= 1
             if not self._clients[client]:
                 del self._clients[client]
@@ -92,14 +116,37 @@ class StreamServer:
         return bool(idle)
 
     async def drain(self) -> None:
-        """Accept no more queries, and wait until all connections have ended, with FIN after their last reply."""
+        """Accept no more queries, and wait until all connections have ended, with FIN after their last reply.
+
+        Connections that the kernel has accepted are served too.
+        """
+        await self._stop_accepting()
         self._stopping = True
         for connection in self._connections:
             connection.stop()
-        if self._connections:
+        while self._connections or self._accepting:
             if self._emptied.is_set():
                 self._emptied = trio.Event()
             await self._emptied.wait()
+
+    async def _stop_accepting(self) -> None:
+        own = [listener for listener, accepting in self._accepting.items() if accepting.own]
+        with trio.move_on_after(_ACCEPTING):
+            # The kernel has no event for an empty queue.
+            while True:
+                if not any(listener.socket.is_readable() for listener in own):
+                    break
+                await trio.lowlevel.checkpoint()
+        for listener in own:
+            # Not close(): other processes of this server may have the socket open.
+            with suppress(OSError):
+                listener.socket.shutdown(socket.SHUT_RDWR)
+        for accepting in self._accepting.values():
+            accepting.scope.cancel()
+
+    def _note_end(self) -> None:
+        if not self._connections and not self._accepting:
+            self._emptied.set()
 
 
 def _client_of(stream: trio.SocketStream) -> tuple[str, int] | None:

@@ -83,6 +83,8 @@ class Limits(msgspec.Struct, tag=True, array_like=True, frozen=True):
     per_client: int
     unread_since: float
     """Since when nothing may have read its sockets, on the clock of time.perf_counter()."""
+    own: int
+    """How many of its TCP and of its UDP sockets, which are the first ones, end with the server."""
 
 
 class Zone(msgspec.Struct, array_like=True, frozen=True):

@@ -67,6 +67,7 @@ class WorkerPool:
         forwarding: ForwardSettings,
         connections: int,
         per_client: int,
+        own_sockets: int,
     ) -> None:
         self.workers = workers
         self._own = own
@@ -74,6 +75,7 @@ class WorkerPool:
         self._forwards = ""
         self._connections = connections
         self._per_client = per_client
+        self._own_sockets = own_sockets
         self._socket = trio.socket.from_stdlib_socket(_unblocked(spawner.socket))
         self._spawner = Outbox(self._socket)
         self.numbers = PoolNumbers(own)
@@ -189,7 +191,7 @@ class WorkerPool:
         ours, theirs = socket.socketpair()
         member = Member(self._lives, _unblocked(ours), version=self.version, first=place.first)
         self._members[member.worker] = member
-        limits = Limits(self._connections, self._per_client, place.unread_since)
+        limits = Limits(self._connections, self._per_client, place.unread_since, self._own_sockets)
         member.outbox.post(frame(limits))
         member.outbox.post(frame(self._pack_forwarding()))
         member.outbox.post(self.zones.introduction)

@@ -86,7 +86,8 @@ class _Worker:
         listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(one)) for one in streams]
         ports = [open_port(one) for one in datagrams]
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(partial(server.run, ports, listeners, unread_since=limits.unread_since))
+            serve = partial(server.run, unread_since=limits.unread_since, own=limits.own)
+            nursery.start_soon(serve, ports, listeners)
             nursery.start_soon(self._outbox.run)
             nursery.start_soon(self._beat, server)
             watching = Watching(server.tap, self._send, nursery)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dnsproxy.datagrams import port as port_module
 from dnsproxy.datagrams.batch import BatchPort
 from dnsproxy.datagrams.open import open_port
-from dnsproxy.datagrams.port import BATCH, ID, MESSAGE, DatagramPort, Sender, keep_arrival_times
+from dnsproxy.datagrams.port import BATCH, ID, MESSAGE, DatagramPort, Sender, keep_arrival_times, refuse_more
 from sidecar.sockets.listeners import listen_udp
 from sidecar.values.endpoints import Endpoint
 from tests.kit.single_port import SinglePort
@@ -576,3 +576,35 @@ def test_a_port_believes_no_icmp_that_wants_smaller_packets(host: str, level: in
     with listen_udp(Endpoint(host, 0), flag="test") as sock:
         open_port(sock)
         assert sock.getsockopt(level, option) == 5
+
+
+@pytest.mark.parametrize(
+    ("bound", "asked"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("0.0.0.0", "127.0.0.7"),
+        ("::1", "::1"),
+        ("::", "::1"),
+        ("::", "127.0.0.7"),
+        ("::ffff:127.0.0.1", "127.0.0.1"),
+    ],
+)
+def test_a_port_that_refuses_more_answers_what_is_queued_from_the_address_that_was_asked(
+    bound: str, asked: str
+) -> None:
+    with World(BatchPort, bound) as world:
+        client = world.client(asked)
+        client.send(b"first")
+        client.send(b"second")
+        refuse_more(world.port.socket)
+        with socket.socket(socket.AF_INET6 if ":" in asked else socket.AF_INET, socket.SOCK_DGRAM) as connected:
+            connected.connect((asked, world.number))
+            connected.send(b"IDlate")
+            with pytest.raises(ConnectionRefusedError):
+                connected.recv(100)
+        assert world.port.receive() == [b"first", b"second"]
+        world.port.post(world.port.message(1)[:ID] + b"2", world.port.sender(1))
+        world.port.send([b"1", None])
+        world.port.flush()
+        assert [client.receive(), client.receive()] == [(b"1", asked), (b"2", asked)]
+        assert world.port.receive() == []

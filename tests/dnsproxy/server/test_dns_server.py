@@ -7,9 +7,10 @@ from __future__ import annotations
 import contextlib
 import resource
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -21,11 +22,14 @@ from trio.testing import MockClock
 from dnsproxy.answers.decide import Outcome, decide
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.datagrams.batch import BatchPort
+from dnsproxy.datagrams.open import open_port
 from dnsproxy.datagrams.port import BATCH, ID, DatagramPort, Sender
 from dnsproxy.server import datagram_server, responder
 from dnsproxy.server.datagram_server import DatagramServer
 from dnsproxy.server.dns_server import DnsServer
 from sidecar.loop.poller import READABLE
+from sidecar.sockets.listeners import listen_udp
+from sidecar.values.endpoints import Endpoint
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import (
     OURS,
@@ -506,6 +510,45 @@ async def test_draining_waits_for_forwarded_queries_over_both_transports() -> No
         assert await read_message(stream) == b""
         await stream.aclose()
         await drained.wait()
+
+
+@asynccontextmanager
+async def datagrams_alone(*upstreams: Endpoint, own: int) -> AsyncIterator[tuple[DnsServer, socket.socket]]:
+    """A server without TCP, so that nothing else of its drain gives the other tasks a turn."""
+    server = DnsServer(forwarding=replace(TRUSTING, upstreams=upstreams))
+    server.table = table_of(f"{OURS} {OURS_AT}")
+    with listen_udp(Endpoint("127.0.0.1", 0), flag="test") as udp:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(server.run, [open_port(udp)], [], own=own))
+            await trio.testing.wait_all_tasks_blocked()
+            yield server, udp
+            nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("asked", [OUR_QUERY, ASKED], ids=["from the table", "forwarded"])
+async def test_draining_answers_the_datagrams_that_only_the_kernel_has_accepted_and_refuses_more(asked: bytes) -> None:
+    async with faulty_upstream() as there, datagrams_alone(there.endpoint, own=1) as (server, udp):
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(socket.socket(type=socket.SOCK_DGRAM)) for _ in range(3 * BATCH)]
+            # No task of the server runs between these and the drain.
+            for one in clients:
+                one.connect(udp.getsockname())
+                one.send(asked)
+            await server.drain()
+            assert [one.recv(512, socket.MSG_DONTWAIT)[:2] for one in clients] == [asked[:2]] * len(clients)
+            for one in clients:
+                one.send(asked)
+                with pytest.raises(ConnectionRefusedError):
+                    one.recv(512, socket.MSG_DONTWAIT)
+
+
+async def test_datagrams_that_come_after_the_drain_stay_for_the_process_that_has_the_socket_too() -> None:
+    async with datagrams_alone(own=0) as (server, udp):
+        with socket.socket(type=socket.SOCK_DGRAM) as client:
+            await server.drain()
+            client.sendto(OUR_QUERY, udp.getsockname())
+            await trio.testing.wait_all_tasks_blocked()
+            assert udp.recv(512) == OUR_QUERY
 
 
 async def drain(dns: DnsServer, drained: trio.Event) -> None:

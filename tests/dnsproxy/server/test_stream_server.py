@@ -7,6 +7,7 @@ import contextlib
 import errno
 import gc
 import itertools
+import os
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -98,6 +99,7 @@ class World:
         self.counters = Counters()
         self.server = StreamServer(self.service, counters=self.counters, limits=limits)
         self.nursery = nursery
+        self.listener = listener
         self.address = listener.socket.getsockname()
 
     async def connect(self, source: str = "127.0.0.1") -> trio.SocketStream:
@@ -120,11 +122,11 @@ class World:
 
 
 @asynccontextmanager
-async def served(**limits: float) -> AsyncIterator[World]:
+async def served(listener_is: str = "own", /, **limits: float) -> AsyncIterator[World]:
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     async with listeners[0], trio.open_nursery() as nursery:
         world = World(StreamLimits(**limits), nursery, listeners[0])  # type: ignore[arg-type]  # some are counts
-        nursery.start_soon(world.server.run, listeners[0])
+        nursery.start_soon(partial(world.server.run, listeners[0], own=listener_is == "own"))
         yield world
         nursery.cancel_scope.cancel()
 
@@ -625,10 +627,40 @@ async def test_draining_does_not_wait_on_a_connection_whose_reply_was_being_sent
 
 async def test_after_draining_new_connections_are_refused() -> None:
     async with served() as world:
+        await world.assert_serves()
         await world.server.drain()
-        async with await world.connect() as stream:
-            await assert_ended(stream)
-        assert world.counters.tcp_refused == 1
+        with pytest.raises(ConnectionRefusedError), socket.socket() as late:
+            late.connect(world.address)
+
+
+async def test_draining_answers_the_connections_and_queries_that_only_the_kernel_has_accepted() -> None:
+    async with served() as world, await world.connect() as idle:
+        await idle.send_all(framed(b"now"))
+        assert await read(idle) == b"re:now"
+        await trio.testing.wait_all_tasks_blocked()
+        with contextlib.ExitStack() as stack:
+            waiting = [stack.enter_context(socket.create_connection(world.address)) for _ in range(50)]
+            # No task of the server runs between these and the drain.
+            for descriptor in (idle.socket.fileno(), *(one.fileno() for one in waiting)):
+                os.write(descriptor, framed(b"now") * 2)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(world.server.drain)
+                for one in (idle, *(trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in waiting)):
+                    assert [await read(one), await read(one)] == [b"re:now"] * 2
+                    await assert_ended_with_fin(one)
+                    await one.aclose()
+
+
+async def test_a_listener_that_another_process_goes_on_with_keeps_what_comes_after_the_drain() -> None:
+    async with served("systemd's") as world:
+        await world.assert_serves()
+        await world.server.drain()
+        async with await world.connect() as late:
+            await late.send_all(framed(b"now"))
+            world.nursery.start_soon(
+                StreamServer(world.service, counters=Counters(), limits=StreamLimits()).run, world.listener
+            )
+            assert await read(late) == b"re:now"
 
 
 async def test_a_client_that_never_closes_does_not_hold_up_the_end() -> None:

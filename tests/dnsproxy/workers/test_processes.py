@@ -99,6 +99,12 @@ def ask_until_answered(asking: Sequence[socket.socket], *, attempts: int) -> Non
     receive_all(asking)
 
 
+def ask_for_ever(client: socket.socket) -> None:
+    while True:
+        send_all([client], NAME)
+        receive_all([client])
+
+
 # --- Together they are one server ---
 
 
@@ -283,6 +289,16 @@ def test_a_signal_to_all_processes_drains_them(tmp_path: Path) -> None:
         assert read_reply(idle) == b""
         assert server.process.wait(PATIENCE) == 0
         assert all_gone(processes)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_at_the_end_each_query_is_answered_or_refused(tmp_path: Path, workers: str) -> None:
+    with serving(tmp_path, *QUICK, "--workers", workers) as server, clients(server.port) as asking:
+        server.process.terminate()
+        for one in asking:
+            with pytest.raises(ConnectionRefusedError):
+                ask_for_ever(one)
+        assert server.process.wait(PATIENCE) == 0
 
 
 def test_ctrl_c_ends_all_with_the_status_of_one_process(server: Serving) -> None:
