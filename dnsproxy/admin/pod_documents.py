@@ -14,7 +14,7 @@ import trio
 
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.values.endpoints import Endpoint
-from sidecar.values.text import one_line
+from sidecar.values.text import message_of
 
 MOST_PODS: Final = 3
 """Pods that are asked; a DaemonSet may have thousands, with the same table."""
@@ -67,7 +67,7 @@ class PodDocuments(Generic[D]):
             except NoAnswer as error:
                 reasons[pod] = str(error)
             except ValueError as error:
-                reasons[pod] = f"the answer is not that of a `dnsproxy serve` ({one_line(str(error))})"
+                reasons[pod] = f"the answer is not that of a `dnsproxy serve` ({message_of(error)})"
             else:
                 del reasons[pod]
 

@@ -14,7 +14,7 @@ import click
 from dnsproxy.dns.names import parse_zone
 from sidecar.cli.options import CheckedType, Command, Decorated, Endpoint, EndpointType, StartError, run_program
 from sidecar.values.exit_status import ExitStatus
-from sidecar.values.text import escape_controls
+from sidecar.values.text import escape_controls, message_of
 
 if TYPE_CHECKING:
     from dnsproxy.admin.listing import Listing, Row
@@ -143,6 +143,6 @@ def _print(lines: Iterable[str]) -> None:
 
 def _no_answer(admin: Endpoint, error: ValueError) -> StartError:
     return StartError(
-        f"--admin {admin}: the answer is not one of this version's `dnsproxy serve` ({error})",
+        f"--admin {admin}: the answer is not one of this version's `dnsproxy serve` ({message_of(error)})",
         status=ExitStatus.UNKNOWN,
     )

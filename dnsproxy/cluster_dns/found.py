@@ -93,7 +93,7 @@ class Hook:
     """An `import` of a Corefile, and the ConfigMap of its files."""
 
     pattern: str
-    """As written."""
+    """As written, cut to be shown."""
     line: int
     """In the file with the import."""
     scope: Scope

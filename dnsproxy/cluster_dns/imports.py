@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from dnsproxy.cluster_dns.found import Hook, ImportedFile
 from dnsproxy.cluster_dns.pod_files import PodFile, PodFiles
@@ -20,6 +21,10 @@ from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, 
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.zones import ROOT, has_environment
+from sidecar.values.text import cut
+
+_LONGEST: Final = 320
+"""Characters of an import and of what is wrong with it; a Corefile may have a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,8 @@ class _Walk:
     def make_hook(self, statement: _Statement, pattern: str, matched: list[PodFile]) -> Hook:
         found = statement.found
         source, trouble = self.files.place_for(pattern)
-        hook = Hook(found.pattern, found.line, statement.scope, pattern, statement.takes_forward, source, trouble)
+        shown, trouble = cut(found.pattern, _LONGEST), cut(trouble, _LONGEST)
+        hook = Hook(shown, found.line, statement.scope, pattern, statement.takes_forward, source, trouble)
         if has_environment(pattern):
             return replace(hook, source=None, trouble="an environment variable is part of its path")
         if statement.scope is Scope.OTHER:

@@ -13,7 +13,10 @@ from enum import Enum
 from typing import Final
 
 from sidecar.kubernetes.structs.metadata import FieldManager, Metadata
+from sidecar.values.text import cut
 
+_LONGEST: Final = 320
+"""Characters of a mark; an annotation may have 256 KiB."""
 OUR_MANAGER: Final = "switchback"
 """The field manager of dnsproxy's own writes, which is never an owner."""
 
@@ -197,7 +200,7 @@ def owner_of(metadata: Metadata) -> Owner:
     for rule in _RULES:
         evidence = next(_evidence(rule, metadata), None)
         if evidence is not None:
-            return _named(rule.owner(evidence), metadata)
+            return _named(rule.owner(cut(evidence, _LONGEST)), metadata)
     writer = last_writer(metadata)
     if writer is None:
         return Owner("an unknown owner", Habit.UNKNOWN, "it is unknown whether edits stay", "")
@@ -207,7 +210,7 @@ def owner_of(metadata: Metadata) -> Owner:
 def last_writer(metadata: Metadata) -> str | None:
     """The field manager of the last write by another client; None if unknown."""
     written = [(manager.time or "", manager.manager) for manager in _writers(metadata) if manager.manager]
-    return max(written)[1] if written else None
+    return cut(max(written)[1], _LONGEST) if written else None
 
 
 def _evidence(rule: _Rule, metadata: Metadata) -> Iterator[str]:

@@ -8,7 +8,7 @@ problem in the cluster is a Fault, never an exception.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
@@ -16,11 +16,16 @@ from urllib.parse import quote
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.structs.network import Ingress, Service
 from sidecar.kubernetes.structs.workload import ConfigMap, Workload
+from sidecar.values.text import cut
 
 T = TypeVar("T")
 
 MAXIMUM_REQUESTS: Final = 64
 """Far more than any real cluster needs; a chain of imports through countless ConfigMaps must not be read to its end."""
+
+
+_LONGEST: Final = 1000
+"""Characters of a fault."""
 
 
 class Blame(Enum):
@@ -155,8 +160,8 @@ class Requests:
         return tuple(request for request in self.asked if request not in self._answers)
 
     def report(self, fault: Fault) -> None:
-        """Add a fault."""
-        self.faults[fault] = None
+        """Add a fault, with its text cut: it may repeat paths and words of a pod's manifest and of a Corefile."""
+        self.faults[replace(fault, text=cut(fault.text, _LONGEST))] = None
 
     def get(self, kind: Kind[T], namespace: str, name: str) -> T | Missing:
         """One object."""

@@ -7,7 +7,7 @@ manifest (arguments, mounts, volumes, keys); a missing step is a fault.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from dnsproxy.cluster_dns.arguments import corefile_path, stub_domains_path, template_path
 from dnsproxy.cluster_dns.found import FoundCorefile, Server, Source, StubDomains
@@ -23,6 +23,10 @@ from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.upstream_form import NODE
 from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec, Workload
 from sidecar.values.endpoints import is_address
+from sidecar.values.text import cut
+
+_LONGEST: Final = 512
+"""Characters of an image; a registry takes fewer, the API server any number."""
 
 
 def make_server(requests: Requests, kind: Kind[Workload], workload: Workload) -> Server | None:
@@ -43,7 +47,7 @@ def make_server(requests: Requests, kind: Kind[Workload], workload: Workload) ->
         namespace=files.namespace,
         name=workload.metadata.name,
         container=container.name,
-        image=container.image or "",
+        image=cut(container.image or "", _LONGEST),
         program=program,
         version=coredns_version(container.image or "") if program is Program.COREDNS else None,
         ready=ready,

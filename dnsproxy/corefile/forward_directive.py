@@ -13,7 +13,10 @@ from dnsproxy.corefile.model import CorefileError, Directive, shown
 from dnsproxy.corefile.zones import is_at_or_below, normalize_zone, parse_origin
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint, parse_endpoint
+from sidecar.values.text import cut
 
+_LONGEST = 200
+"""Characters of an option in a message."""
 MAXIMUM_UPSTREAMS = 15
 """CoreDNS refuses more upstreams (`max` in plugin/forward/setup.go)."""
 
@@ -34,6 +37,11 @@ class Option:
     """As CoreDNS reads them, without quotes."""
     raw: str
     """Name and values as the file has them, separated by single blanks."""
+
+    @property
+    def shown(self) -> str:
+        """The same for a message."""
+        return cut(self.raw, _LONGEST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,11 @@ from typing import Final
 
 from dnsproxy.corefile.lexer import Comment, Token, comments, join
 from dnsproxy.corefile.zones import Origin
+from sidecar.values.text import cut
 
 _SHOWN_CHARACTERS: Final = 60
+_LONGEST: Final = 1000
+"""Characters of a message: a word may have as many as a ConfigMap."""
 _LISTED: Final = 5
 
 
@@ -24,6 +27,7 @@ class CorefileError(ValueError):
     """A Corefile that cannot be parsed, or must not be changed."""
 
     def __init__(self, line: int, reason: str, remedy: str = "") -> None:
+        reason, remedy = cut(reason, _LONGEST), cut(remedy, _LONGEST)
         super().__init__(f"{reason}; {remedy}" if remedy else reason)
         self.line = line
         """From 1."""
@@ -153,13 +157,13 @@ class Corefile:
 
 def shown(text: str) -> str:
     """A word for a message: quoted, and shortened if it is very long."""
-    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "...")
+    return repr(cut(text, _SHOWN_CHARACTERS))
 
 
 def listed(values: Sequence[object]) -> str:
     """The first few values for a message, and the number of the others."""
     more = len(values) - _LISTED
-    return ", ".join(map(str, values[:_LISTED])) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(cut(str(one), _LONGEST) for one in values[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def format_corefile(corefile: Corefile) -> str:

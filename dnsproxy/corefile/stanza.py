@@ -178,18 +178,18 @@ def _widened(option: Option, notes: list[str]) -> str:
     if number is None or not 0 < number < MAX_CONCURRENT:
         return option.raw
     notes.append(
-        f"`{option.raw}` becomes `max_concurrent {MAX_CONCURRENT}`: queries that wait for a dead dnsproxy count"
+        f"`{option.shown}` becomes `max_concurrent {MAX_CONCURRENT}`: queries that wait for a dead dnsproxy count"
     )
     return f"max_concurrent {MAX_CONCURRENT}"
 
 
 def _is_kept(option: Option, original: Forward, addresses: int, notes: list[str]) -> bool:
     if option.name == "next_on_nodata" or (option.name == "next" and "NOERROR" in map(str.upper, option.values)):
-        reason = f"`{option.raw}` would pass dnsproxy's own answers on to the next forward"
+        reason = f"`{option.shown}` would pass dnsproxy's own answers on to the next forward"
         raise CorefileError(original.directive.line, reason, "remove that option, or use a separate server block")
     if option.name == "policy":
         if option.values != ("sequential",):
-            notes.append(f"`{option.raw}` is replaced by `policy sequential`: CoreDNS has to ask dnsproxy first")
+            notes.append(f"`{option.shown}` is replaced by `policy sequential`: CoreDNS has to ask dnsproxy first")
         return False
     return not _hides_the_fallback(option, addresses, notes)
 
@@ -201,7 +201,7 @@ def _hides_the_fallback(option: Option, addresses: int, notes: list[str]) -> boo
         option.name == "max_connect_attempts" and number is not None and 0 < number <= addresses
     )
     if hides:
-        notes.append(f"`{option.raw}` is omitted: with it CoreDNS would not skip a dead dnsproxy")
+        notes.append(f"`{option.shown}` is omitted: with it CoreDNS would not skip a dead dnsproxy")
     return hides
 
 

@@ -31,9 +31,9 @@ def upstreams_of(forward: Forward) -> Iterator[str]:
     """The upstreams of a forward. Raises ValueError with the reason if dnsproxy cannot ask one as CoreDNS does."""
     for option in forward.options:
         if option.name == "source_address":
-            raise ValueError(f"`{option.raw}` sets an address that dnsproxy does not have")
+            raise ValueError(f"`{option.shown}` sets an address that dnsproxy does not have")
         if option.name == "tls" and option.values and any(text.startswith(TLS) for text in forward.upstreams):
-            raise ValueError(f"`{option.raw}` names certificates that only CoreDNS's pod has")
+            raise ValueError(f"`{option.shown}` names certificates that only CoreDNS's pod has")
     names = [" ".join(option.values) for option in forward.options if option.name == "tls_servername"]
     forced = any(option.name == "force_tcp" for option in forward.options)
     for text in forward.upstreams:

@@ -23,6 +23,9 @@ SERVICE: Final = "service:"
 OWN: Final = "own"
 """The target of a claim whose status has the object's own addresses, as those of its pods; no user can write it."""
 
+MOST_ADDRESSES: Final = 64
+"""Of one target: A and AAAA records of some 1.5 KB. An annotation may have 17,000, and each of its names kept them."""
+
 _SERVICE: Final = re.compile(f"{SERVICE}{LABEL}/{LABEL}")
 
 
@@ -40,6 +43,8 @@ def parse_target(text: str, *, auto: bool = False) -> str:
         return text
     if text.startswith(SERVICE):
         raise BadTarget(f"{quoted(text)} is not service:NAMESPACE/NAME")
+    if text.count(",") >= MOST_ADDRESSES:
+        raise BadTarget(f"it has more than {MOST_ADDRESSES} addresses")
     try:
         return ",".join(parse_addresses(text))
     except ValueError as error:

@@ -21,6 +21,7 @@ from sidecar.admin.asking import CONNECT_SECONDS, NoAnswer, Reply, get
 from sidecar.files.follow import Mark, file_mark, read_octets, reason_of
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.host_port import HostPort
+from sidecar.values.text import message_of
 
 LARGEST: Final = 32 << 20
 """Octets of a compressed document; 100,000 names are 1 MB."""
@@ -54,7 +55,9 @@ class ServerSource:
                 # 100,000 names take a second.
                 self._last = await trio.to_thread.run_sync(parse_document, reply.body)
             except ValueError as error:
-                raise SourceError(f"--from {self._server}: the answer is not a publication ({error})") from None
+                raise SourceError(
+                    f"--from {self._server}: the answer is not a publication ({message_of(error)})"
+                ) from None
             self._tag = reply.tag
         return self._last
 

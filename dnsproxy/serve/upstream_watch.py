@@ -17,6 +17,7 @@ from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.upstream_config import NoUpstreams, read_cluster_domains, read_routes
 from dnsproxy.corefile.cluster_zones import ClusterZones
 from dnsproxy.corefile.upstream_routes import Routes, seen_from
+from dnsproxy.dns.names import MAXIMUM_NAME
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.serve.ranked_config_maps import PATIENCE, Hidden, RankedConfigMaps
 from dnsproxy.serve.upstream_choice import choose_upstreams, describe_routes, describe_upstreams
@@ -27,6 +28,7 @@ from sidecar.kubernetes.objects import Unreadable
 from sidecar.kubernetes.structs.workload import ConfigMap
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from sidecar.values.endpoints import Endpoint
+from sidecar.values.text import cut
 
 Apply = Callable[[ForwardSettings, str], None]
 """Takes the settings, and their description for probes."""
@@ -83,7 +85,7 @@ class UpstreamWatch:
         for route in self.routes:
             if route.fault:
                 at = f"line {route.line}: " if route.line else ""
-                where = f"names of {route.zone} go to {node}"
+                where = f"names of {cut(route.zone, MAXIMUM_NAME)} go to {node}"
                 faults.append(f"ConfigMap {self._source}: {at}{route.fault}; {where}, or set --upstream")
         return faults
 

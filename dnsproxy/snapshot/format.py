@@ -20,6 +20,7 @@ from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, with_terms
 from dnsproxy.hostnames.holds import Held, Holds
+from sidecar.values.text import cut, message_of
 
 VERSION: Final = 1
 """The version of the format. The fields of a claim are compared separately."""
@@ -27,6 +28,8 @@ LARGEST: Final = 1 << 30
 """Octets; 100,000 names are 39 MB."""
 
 _FORMAT: Final = "switchback-snapshot"
+_LONGEST: Final = 200
+"""Characters of a setting in a message."""
 _LONGEST_HEAD: Final = 16 << 20
 """Octets; enough for the addresses of 100,000 Services."""
 _TRAILER: Final = len(b"sha256 \n") + 64
@@ -209,7 +212,7 @@ def _decode(decode: Callable[[bytes | memoryview], T], octets: bytes | memoryvie
     try:
         return decode(octets)
     except (ValueError, RecursionError) as error:
-        raise SnapshotRefused(f"it is damaged, or not a snapshot: {error}") from None
+        raise SnapshotRefused(f"it is damaged, or not a snapshot: {message_of(error)}") from None
 
 
 def _encode_lines(lines: list[ObjectClaims]) -> bytes:
@@ -239,7 +242,8 @@ def _difference(then: Settings, now: Settings) -> str:
     """The first setting that differs, if possible by more than that it is empty: one without a value looks the same."""
     differing = [name for name in {*then, *now} if then.get(name) != now.get(name)]
     name = min(differing, key=lambda name: (not then.get(name) and not now.get(name), name))
-    before, after = (settings.get(name) or "not set" for settings in (then, now))
+    before, after = (cut(settings.get(name) or "not set", _LONGEST) for settings in (then, now))
+    name = cut(name, _LONGEST)
     return f"it was taken with another setting: {name} was {before}, and is {after}"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sidecar.values.text import quoted
+from sidecar.values.text import cut, quoted
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 """The predecessor of spec.ingressClassName; still read by every controller."""
@@ -15,6 +15,11 @@ CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _LONGEST: Final = 253
 """Characters in the name of an IngressClass. The API server checks the field, and not the annotation, which may have a
 quarter of a megabyte; each claim would keep it."""
+
+
+def kept_class(name: str | None) -> str | None:
+    """What is kept of a class: a name that is too long for one is cut, and is still refused."""
+    return None if name is None else cut(name, _LONGEST)
 
 
 def refuse_class(name: str | None) -> str | None:

@@ -19,6 +19,7 @@ from sidecar.admin.following import follow
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
+from sidecar.values.text import message_of
 
 _PROGRAM = "dnsproxy serve"
 
@@ -47,7 +48,7 @@ class PortWatch:
         except NoAnswer as error:
             raise self._failed(str(error)) from None
         except ValueError as error:
-            raise self._failed(f"the answer is not that of a `{_PROGRAM}` ({error})") from None
+            raise self._failed(f"the answer is not that of a `{_PROGRAM}` ({message_of(error)})") from None
         raise self._failed("the server ended the answer; is it stopping?")
 
     def _note_answer(self) -> None:

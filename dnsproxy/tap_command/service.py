@@ -32,6 +32,7 @@ from sidecar.kubernetes.one_shot import get_object, list_all
 from sidecar.kubernetes.structs.network import Service
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
+from sidecar.values.text import message_of
 
 FIRST_PAUSE: Final = 1.0
 """Seconds before a pod is asked again; doubles up to LONGEST_PAUSE."""
@@ -153,7 +154,7 @@ class ServiceWatch:
                 raise StartError(f"--service {ref}: {right}: {error}", status=ExitStatus.UNKNOWN) from None
             return reason_of(error)
         except ValueError as error:
-            return f"the answer is not that of a `dnsproxy serve` ({error})"
+            return f"the answer is not that of a `dnsproxy serve` ({message_of(error)})"
         return "its server ended the answer"
 
     def _take(self, pod: str, line: bytes) -> None:

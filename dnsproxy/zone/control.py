@@ -13,6 +13,7 @@ import msgspec
 from dnsproxy.dns import names
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.targets import Targets
+from sidecar.values.text import message_of, quoted
 
 FORMAT: Final = 1
 """The version of the rows and of the control record."""
@@ -64,12 +65,12 @@ def parse_control(text: bytes) -> Control:
     try:
         control = _CONTROL_DECODER.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise ValueError(f"its control record is not readable: {error}") from None
+        raise ValueError(f"its control record is not readable: {message_of(error)}") from None
     if control.format != FORMAT:
         raise ValueError(f"its table has format {control.format}, and this program reads format {FORMAT}")
     for name in chain.from_iterable(msgspec.structs.astuple(control.guards)):
         if not _has_wire_form(name):
-            raise ValueError(f"{name!a} among its guards is no name")
+            raise ValueError(f"{quoted(name)} among its guards is no name")
     return control
 
 

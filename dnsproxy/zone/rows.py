@@ -20,6 +20,7 @@ from dnsproxy.hostnames.claims import Claim, Origin, Terms, share_terms
 from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.verdict import Excluded, Verdict
 from sidecar.values.endpoints import is_address
+from sidecar.values.text import message_of, quoted
 
 _MOST_EXCLUDED: Final = 200
 """Excluded claims of one hostname that replicas show."""
@@ -81,9 +82,9 @@ def parse_row(text: bytes) -> tuple[str, tuple[Judgement, ...]]:
     try:
         row = _ROW_DECODER.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise ValueError(f"it is no row of a table: {error}") from None
+        raise ValueError(f"it is no row of a table: {message_of(error)}") from None
     if names.parse_hostname(row.hostname) != row.hostname:
-        raise ValueError(f"{row.hostname!a} is not in normal form")
+        raise ValueError(f"{quoted(row.hostname)} is not in normal form")
     return row.hostname, tuple(_parse_judged(row.hostname, one) for one in row.judged)
 
 

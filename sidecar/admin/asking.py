@@ -19,7 +19,7 @@ import trio
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
-from sidecar.values.text import one_line
+from sidecar.values.text import message_of, one_line
 
 LARGEST: Final = 256 << 20
 """Octets of an answer: 500,000 names take 100 MB, and twice that if all are long."""
@@ -162,5 +162,6 @@ async def _exchange(
 def _cause(error: BaseException) -> str:
     if isinstance(error, trio.TooSlowError):
         return f"not within {CONNECT_SECONDS} s"
-    text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-    return one_line(text) or type(error).__name__
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return message_of(error) or type(error).__name__

@@ -16,6 +16,8 @@ from typing import BinaryIO, Final, TypeVar
 import structlog
 import trio
 
+from sidecar.values.text import message_of
+
 Mark = tuple[int, ...]
 """Identifies one state of a file without reading it; empty if there is no file."""
 
@@ -120,7 +122,7 @@ def _has_name(path: Path) -> bool:
 
 def reason_of(error: OSError | ValueError) -> str:
     """The part of an error that a person needs."""
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return (error.strerror if isinstance(error, OSError) else None) or message_of(error)
 
 
 def read_settled(path: Path, *, largest: int) -> tuple[bytes, Mark]:

@@ -11,12 +11,21 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from sidecar.kubernetes.errors import Forbidden
+from sidecar.values.text import cut
+
+_LONGEST: Final = 2000
+"""Characters of a message."""
 
 
 class ClusterConfigError(Exception):
     """The configuration of the cluster is unusable; the message names the file or variable, and the remedy."""
+
+    def __init__(self, message: str) -> None:
+        # A file may have thousands of contexts, and a value of any length.
+        super().__init__(cut(message, _LONGEST))
 
 
 @dataclass(frozen=True, slots=True)

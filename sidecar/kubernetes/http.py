@@ -27,6 +27,7 @@ import trio
 from sidecar.kubernetes.body import body_of
 from sidecar.kubernetes.cluster import Cluster, ClusterConfigError
 from sidecar.kubernetes.errors import ApiError, Oversized, ServerTrouble, TimedOut, Unauthorized, error_from_response
+from sidecar.values.text import message_of
 
 _HEADERS: Final = {
     "accept": "application/json",
@@ -222,7 +223,7 @@ def _reason(error: BaseException) -> str:
     found: BaseException | None = error
     while found is not None and not str(found):
         found = found.__cause__ or found.__context__
-    return str(found or type(error).__name__)
+    return message_of(found) if found is not None else type(error).__name__
 
 
 def _is_about_tls(error: BaseException | None) -> bool:

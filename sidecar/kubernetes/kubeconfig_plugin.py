@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from sidecar.kubernetes.cluster import ClusterConfigError, Tls
+from sidecar.values.text import message_of
 
 
 def read_with_package(files: str, *, context: str, source: str) -> tuple[Any, Tls]:
@@ -66,7 +67,7 @@ def _errors_of_package(source: str) -> Iterator[None]:
         with _PluginErrors() as logged:
             yield
     except _exceptions_of_package() as error:
-        raise ClusterConfigError(f"{source}: {error}") from error
+        raise ClusterConfigError(f"{source}: {message_of(error)}") from error
     if logged.messages:
         raise ClusterConfigError(f"{source}: {logged.messages[-1]}")
 
@@ -95,7 +96,7 @@ class _PluginErrors(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.module != self.MODULE:
             return True
-        self.messages.append(" ".join(record.getMessage().split()))
+        self.messages.append(message_of(record.getMessage()))
         return False
 
     def __enter__(self) -> _PluginErrors:

@@ -55,7 +55,7 @@ def parse_subjects(text: str) -> tuple[str, ...]:
     subjects = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for one in subjects:
         if not is_subject(one):
-            raise ValueError(f"{one!a} is not ingressclass/NAME or gateway/NAMESPACE/NAME")
+            raise ValueError(f"{quoted(one)} is not ingressclass/NAME or gateway/NAMESPACE/NAME")
     return subjects
 
 

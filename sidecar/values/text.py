@@ -14,6 +14,7 @@ from typing import Final
 # encoder can write. Co and Cn only show as boxes.
 _UNSAFE = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
 _QUOTED_LIMIT: Final = 80
+_MESSAGE_LIMIT: Final = 320
 
 
 def escape_controls(text: str, *, keep: str = "") -> str:
@@ -36,6 +37,11 @@ def quoted(text: str) -> str:
 def cut(text: str, most: int) -> str:
     """The text, or its first `most` characters and three dots."""
     return text if len(text) <= most else text[:most] + "..."
+
+
+def message_of(error: object) -> str:
+    """What the error of a library says, on one line and cut: it may repeat a whole line, value or header of others."""
+    return cut(one_line(str(error)), _MESSAGE_LIMIT)
 
 
 def align_columns(rows: Sequence[Sequence[str]], *, widest: int | None = None) -> Iterator[str]:

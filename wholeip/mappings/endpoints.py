@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Final
 
 from sidecar.kubernetes.endpoint_choice import USABLE, preferred
 from sidecar.kubernetes.endpoint_slices import PATH, Condition, EndpointSlice, SliceEndpoint, condition_of
@@ -20,6 +21,8 @@ from wholeip.mappings.refused_addresses import parse_mappable
 from wholeip.mappings.services import LABEL
 
 _VERSIONS = {"IPv4": 4, "IPv6": 6}
+_SHOWN: Final = 3
+"""Endpoints of each kind in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,13 @@ class Candidates:
     def describe_none(self) -> str:
         """Why there is no pod to choose: `no pod is ready; 1 not ready`."""
         states = [f"{count} {condition}" for condition, count in sorted(self.others.items())]
-        return "; ".join(["no pod is ready", *states, *self.unusable, *self.foreign])
+        return "; ".join(["no pod is ready", *states, *_first(self.unusable), *_first(self.foreign)])
+
+
+def _first(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The first few, and the number of the others: a slice has up to 1,000 endpoints."""
+    more = len(texts) - _SHOWN
+    return (*texts[:_SHOWN], f"and {more:,} more") if more > 0 else texts
 
 
 def slice_collection(proxy_name: str) -> Collection[EndpointSlice]:

@@ -24,6 +24,10 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 """Phases in which the status keeps an address that the network plugin may give to another Pod."""
 
 
+_LONGEST: Final = 253
+"""Characters in the name of a Pod. The API server does not check that of a reference."""
+
+
 class Proof(StrEnum):
     """What an endpoint needs to count as a Pod of its Service's namespace."""
 
@@ -75,7 +79,9 @@ def addresses_of(pod: PodObject | Unreadable) -> frozenset[Address]:
 def pod_of(one: EndpointSlice, endpoint: SliceEndpoint) -> str | None:
     """The Pod of the slice's namespace that an endpoint refers to, as NAMESPACE/NAME."""
     ref, namespace = endpoint.target_ref, one.metadata.namespace
-    if ref is None or ref.kind != "Pod" or (ref.namespace or namespace) != namespace or not ref.name:
+    if ref is None or ref.kind != "Pod" or (ref.namespace or namespace) != namespace:
+        return None
+    if not ref.name or len(ref.name) > _LONGEST:
         return None
     return f"{namespace}/{ref.name}"
 

@@ -14,6 +14,7 @@ import msgspec
 
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable, key_of
 from sidecar.values.endpoints import MAXIMUM_PORT
+from sidecar.values.text import cut
 from wholeip.mappings.addresses import Address, parse_each
 from wholeip.mappings.mapping import OpenPort, Protocol
 from wholeip.mappings.refused_addresses import parse_mappable, parse_shown
@@ -26,6 +27,8 @@ _PROTOCOLS: Final = frozenset({"tcp", "udp", "sctp"})
 _LATER: Final = "~"
 """Sorts after every timestamp."""
 _TRUTHS: Final = {"true": True, "false": False}
+_SHOWN: Final = 80
+"""Characters of an annotation, which may have 256 KiB."""
 
 
 class _Annotations(msgspec.Struct, frozen=True, gc=False):
@@ -156,10 +159,12 @@ def _flag(
     if value is not None:
         if value in _TRUTHS:
             return _TRUTHS[value]
-        problems.append((Reason.BAD_ANNOTATION, f'switchback.dev/{name}: "{value}" is neither "true" nor "false"'))
-    if cozystack_value not in {None, "", *_TRUTHS}:
+        problems.append(
+            (Reason.BAD_ANNOTATION, f'switchback.dev/{name}: "{cut(value, _SHOWN)}" is neither "true" nor "false"')
+        )
+    if cozystack_value and cozystack_value not in _TRUTHS:
         # cozy-proxy too accepts "true" alone; a "True" was meant otherwise than it works.
-        text = f'networking.cozystack.io/{cozystack_name}: "{cozystack_value}" is not "true"'
+        text = f'networking.cozystack.io/{cozystack_name}: "{cut(cozystack_value, _SHOWN)}" is not "true"'
         problems.append((Reason.BAD_ANNOTATION, text))
     return cozystack_value == "true"
 

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from dnsproxy.doctor.facts.model import VERSION, Facts
+from sidecar.values.text import message_of
 
 LARGEST: Final = 64 << 20
 """Largest file that is read, in bytes."""
@@ -42,4 +43,4 @@ def parse_facts(octets: bytes) -> Facts:
             raise BadFacts(f"its format is version {version}, and this program reads version {VERSION}")
         return _DECODER.decode(octets)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise BadFacts(f"it holds no facts of `dnsproxy doctor --save`: {error}") from None
+        raise BadFacts(f"it holds no facts of `dnsproxy doctor --save`: {message_of(error)}") from None

@@ -17,7 +17,7 @@ from dnsproxy.doctor.judge.answering_lines import judge_lines
 from dnsproxy.doctor.judge.controller import Controller, make_controller
 from dnsproxy.doctor.judge.controller_findings import judge_header
 from dnsproxy.doctor.judge.dns_findings import judge_dns
-from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Remedy, Severity, Unseen, worst_first
+from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Remedy, Severity, Unseen, cut_texts, worst_first
 from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.ip_mode_policy import judge_policy
 from dnsproxy.doctor.judge.need import is_needed, judge_need
@@ -54,7 +54,7 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
     findings = worst_first(found)
     seen_missing = (*(one for one in results if isinstance(one, Unseen)), *judge_refusals(every, paths, facts))
     unseen = tuple(dict.fromkeys(seen_missing))
-    return Diagnosis(findings, unseen, _verdict(facts, findings, unseen), report_path(facts, paths, every))
+    return cut_texts(Diagnosis(findings, unseen, _verdict(facts, findings, unseen), report_path(facts, paths, every)))
 
 
 def _judge_header(controller: Controller, every: Sequence[Ways]) -> Iterator[Finding]:

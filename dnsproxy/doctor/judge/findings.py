@@ -13,8 +13,13 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from sidecar.values.exit_status import ExitStatus
+from sidecar.values.text import cut
+
+_LONGEST: Final = 1000
+"""Characters of a sentence."""
 
 
 class Severity(StrEnum):
@@ -88,6 +93,36 @@ class Diagnosis(msgspec.Struct, frozen=True):
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings, the worst first, each once; within a severity in the given order."""
     return tuple(sorted(dict.fromkeys(findings), key=lambda finding: ORDER.index(finding.severity)))
+
+
+def cut_texts(diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis with its sentences cut, into which settings and lists of others went; commands stay whole."""
+    return Diagnosis(
+        tuple(
+            replace(
+                one,
+                text=_cut(one.text),
+                about=_cut(one.about),
+                evidence=tuple(map(_cut, one.evidence)),
+                steps=_cut_steps(one.steps),
+            )
+            for one in diagnosis.findings
+        ),
+        tuple(
+            replace(one, what=_cut(one.what), why=_cut(one.why), steps=_cut_steps(one.steps))
+            for one in diagnosis.unseen
+        ),
+        _cut(diagnosis.verdict),
+        tuple(map(_cut, diagnosis.path)),
+    )
+
+
+def _cut_steps(steps: tuple[Remedy, ...]) -> tuple[Remedy, ...]:
+    return tuple(replace(one, text=_cut(one.text)) for one in steps)
+
+
+def _cut(text: str) -> str:
+    return cut(text, _LONGEST)
 
 
 def format_document(diagnosis: Diagnosis) -> dict[str, Any]:

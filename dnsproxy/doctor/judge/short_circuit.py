@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Component, Facts, Service
+from sidecar.values.text import cut
 
 Version = tuple[int, int, int]
 
@@ -29,6 +30,8 @@ SYSTEM_NAMESPACE: Final = "kube-system"
 
 IP_MODE_SINCE: Final = (1, 30, 0)
 """The first Kubernetes whose API server and kube-proxy know ipMode without a feature gate."""
+_LONGEST: Final = 320
+"""Characters of a sentence."""
 _CILIUM_SINCE: Final = (1, 17, 0)
 _CILIUM_LOST: Final = (1, 18, 0)
 _ANTREA_SINCE: Final = (2, 0, 0)
@@ -92,6 +95,13 @@ class DataPlane:
 
 def data_plane(facts: Facts) -> DataPlane:
     """The data plane of this cluster."""
+    found = _data_plane(facts)
+    # Versions and settings are of manifests and ConfigMaps.
+    name, why, remedy = (cut(text, _LONGEST) for text in (found.name, found.why, found.remedy))
+    return replace(found, name=name, why=why, remedy=remedy)
+
+
+def _data_plane(facts: Facts) -> DataPlane:
     found = _by_name(facts.components)
     cilium, antrea = found.get(CILIUM), found.get(ANTREA)
     if cilium is not None and _replaces_kube_proxy(cilium, found):

@@ -24,6 +24,7 @@ from sidecar.kubernetes.structs.network import Ingress
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
+from sidecar.values.text import message_of
 
 OWN_TABLE: Final = "the table of dnsproxy"
 ALL_INGRESSES: Final = Request(INGRESS, "")
@@ -58,7 +59,7 @@ async def read_hostnames(client: ApiClient, admin: Endpoint | None) -> tuple[Ite
         except NoAnswer as error:
             raise StartError(f"--from {admin}: {error}", status=ExitStatus.UNKNOWN) from None
         except ValueError as error:
-            text = f"--from {admin}: the answer is not that of a `dnsproxy serve` of this version ({error})"
+            text = f"--from {admin}: the answer is not that of a `dnsproxy serve` of this version ({message_of(error)})"
             raise StartError(text, status=ExitStatus.UNKNOWN) from None
         return [row.hostname for row in rows], f"the table of the dnsproxy at {admin}"
     ingresses: tuple[Ingress, ...] | Fault | None = await read_one(client, ALL_INGRESSES)

@@ -21,6 +21,7 @@ import trio
 
 from dnsproxy.corefile.stanza import Version
 from dnsproxy.install.change.trial_corefile import Trial
+from sidecar.values.text import cut
 
 PROGRAM: Final = "coredns"
 START_SECONDS: Final = 20.0
@@ -29,6 +30,8 @@ _ATTEMPTS: Final = 3
 _BANNER: Final = re.compile(rb"(?m)^CoreDNS-([0-9]+)\.([0-9]+)\.([0-9]+)")
 _IN_USE: Final = b"address already in use"
 _LARGEST: Final = 64 << 10
+_LONGEST: Final = 1000
+"""Characters of what it says: it may repeat a word of the Corefile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class _Run:
     @property
     def last_line(self) -> str:
         lines = [line for line in self.said.decode(errors="replace").splitlines() if line.strip()]
-        return lines[-1].strip() if lines else f"no output within {START_SECONDS:g} s"
+        return cut(lines[-1].strip(), _LONGEST) if lines else f"no output within {START_SECONDS:g} s"
 
 
 async def try_change(before: Trial, after: Trial) -> Tried | None:

@@ -61,6 +61,8 @@ _LONGEST_PAUSE: Final = 15.0
 """Seconds between two checks whether the cluster's DNS has loaded the stanza: the first pause, doubled up to the
 longest."""
 
+_LOGGED: Final = 20
+"""Hostnames in a line of the log: each new one gives another line."""
 _WARNINGS: Final = frozenset([Standing.UNDONE, Standing.REFUSED, Standing.UNKNOWN])
 
 _WRITTEN: Final = {
@@ -180,8 +182,9 @@ class Watcher:
             return
         before = self._status.coverage
         self._status.coverage = await read_coverage(self._client, self._request.admin, planned.edits.zones)
-        if self._status.coverage.hosts != before.hosts:
-            log.warning("hostnames outside the zones", hosts=list(self._status.coverage.hosts))
+        hosts = self._status.coverage.hosts
+        if hosts != before.hosts:
+            log.warning("hostnames outside the zones", hosts=list(hosts[:_LOGGED]), count=len(hosts))
 
     async def _try(self, planned: Planned) -> None:
         """Let a CoreDNS of this computer load a change that it has not tried before. Raises ChangeRefused."""

@@ -14,10 +14,12 @@ from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.web_ports import web_ports
 from dnsproxy.operate.decide.facts import Facts, ServiceFacts, SubjectFacts
 from dnsproxy.operate.decide.last_decision import last_route
-from sidecar.values.text import quoted
+from sidecar.values.text import cut, quoted
 
 BACKEND: Final = "switchback.dev/backend"
 """The annotation of an IngressClass, Gateway or GatewayClass with the Service of its controller, `NAMESPACE/NAME`."""
+_LONGEST: Final = 320
+"""Characters of a list in a sentence: anybody may write a Service with an external IP."""
 _ADVICE: Final = f"annotate it with {BACKEND}: NAMESPACE/NAME"
 
 
@@ -77,7 +79,7 @@ def _only(candidates: list[ServiceFacts], evidence: str) -> Found | None:
         return None
     if len(candidates) > 1:
         names = " and ".join(sorted(one.key for one in candidates))
-        return Found(None, f"{names}: each {evidence}; {_ADVICE}")
+        return Found(None, f"{cut(names, _LONGEST)}: each {evidence}; {_ADVICE}")
     return Found(candidates[0], f"{candidates[0].key} {evidence}")
 
 

@@ -30,6 +30,8 @@ PUBLISHED: Final = "switchback.dev/instance"
 """The label of objects that `dnsproxy publish-external-dns` writes: to read them would keep each name for ever."""
 
 _RESPONSIBLE: Final = "dns-controller"
+_NODES: Final = ("HostIP", "NodeExternalIP")
+"""Values of endpoints-type."""
 _MOST_NAMES: Final = 1_000
 _MOST_DECLARED: Final = 16
 
@@ -79,7 +81,8 @@ class Wanted(msgspec.Struct, frozen=True, gc=False):
     """The addresses and hostnames of the annotation `target`, in the form of Terms.declared."""
     refusal: str = ""
     """Why external-dns publishes none of them, to be appended to a hostname; empty if it does."""
-    endpoints_type: str = ""
+    of_nodes: bool = False
+    """Whether names of a headless Service point to nodes."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,7 +119,7 @@ def read_wanted(
         quoted(target) if target else "",
         points_of(target.split(",", _MOST_DECLARED)[:_MOST_DECLARED]) if target else (),
         refusal,
-        _newer(fields.new_endpoints, fields.old_endpoints),
+        _newer(fields.new_endpoints, fields.old_endpoints) in _NODES,
     )
 
 

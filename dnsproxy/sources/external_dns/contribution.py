@@ -78,7 +78,7 @@ def _of_service(facts: ServiceFacts, endpoints: Sequence[PodEndpoint], most: int
         named = [name for name in wanted.hostnames if name not in wanted.internal]
         reason = f"external-dns publishes no {PREFIX}{HOSTNAME} of a ClusterIP Service: see {PREFIX}{INTERNAL}"
         return claims, list(_refuse(origin, named, reason))
-    elif wanted.endpoints_type in ("HostIP", "NodeExternalIP"):
+    elif wanted.of_nodes:
         reason = _NODES
     else:
         return _of_pods(facts, endpoints, most)

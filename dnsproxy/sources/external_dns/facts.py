@@ -12,6 +12,7 @@ import msgspec
 from dnsproxy.dns.addresses import is_address, parse_address
 from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.annotations import Annotations, origin_of, read_annotations
+from dnsproxy.sources.class_names import kept_class
 from dnsproxy.sources.external_dns.annotations import Wanted, points_of, read_wanted
 from dnsproxy.sources.external_dns.structs import NO_CLUSTER_IP, Gateway, Ingress, Service, ServiceSpec
 from dnsproxy.sources.gateway.facts import GatewayFacts, read_facts
@@ -98,7 +99,7 @@ def _read_ingress(ingress: Ingress, most: int | None) -> IngressFacts | None:
         return None
     origin = origin_of("Ingress", ingress.metadata)
     annotations = read_annotations(ingress.metadata)
-    return IngressFacts(origin, annotations, wanted, ingress.class_name, balancers_of(ingress.status))
+    return IngressFacts(origin, annotations, wanted, kept_class(ingress.class_name), balancers_of(ingress.status))
 
 
 def _read_gateway(gateway: Gateway, most: int | None) -> AnnotatedGateway | None:

@@ -30,13 +30,15 @@ from sidecar.kubernetes.leases.leading import (
 )
 from sidecar.kubernetes.objects import ObjectMeta
 from sidecar.kubernetes.protocol import FAULTS
-from sidecar.values.text import one_line
+from sidecar.values.text import cut, one_line
 
 SECONDS: Final = 3.0
 """For one answer of the API server."""
 _PATH: Final = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 _LAST_SECONDS: Final = 1.0
 """To give it back at the end."""
+_LONGEST: Final = 320
+"""Characters of a holder: a host and a number have fewer."""
 
 Annotate = Callable[[SeenLease], Mapping[str, str]]
 """The annotations to write over a Lease that was seen; called once before each write."""
@@ -95,8 +97,8 @@ class LeaseKeeper:
 
     @property
     def holder(self) -> str:
-        """The identity in the Lease as it was last seen."""
-        return self.state.seen.holder
+        """The identity in the Lease as it was last seen, cut to be shown: any text may be there."""
+        return cut(self.state.seen.holder, _LONGEST)
 
     async def run(self) -> NoReturn:
         """Try until cancelled; a held Lease is given back then."""

@@ -224,3 +224,10 @@ def test_the_port_of_the_root_block_is_told() -> None:
     assert read(cluster(f".:8053 {{\n {FORWARD}\n}}\n")).root_port == 8053
     assert read(cluster(f".:8053 {{\n {FORWARD}\n}}\n. {{\n {FORWARD}\n}}\n")).root_port == 53
     assert read(cluster("import custom/*.server\n")).root_port == 53
+
+
+def test_a_long_import_is_not_repeated_whole() -> None:
+    found = hook(f".:53 {{\n {FORWARD}\n}}\nimport {'x' * 200_000}/*.server\n")
+    assert len(found.pattern) < 400
+    assert len(found.trouble) < 500
+    assert found.path == f"/etc/coredns/{'x' * 200_000}/*.server", "what is compared is whole"

@@ -121,3 +121,20 @@ def test_the_last_writer_is_the_one_with_the_latest_time() -> None:
     assert last_writer(metadata(managedFields=times)) == "a"
     assert last_writer(metadata(managedFields=[{"manager": "c"}, *times])) == "a"
     assert last_writer(metadata()) is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"annotations": {"meta.helm.sh/release-name": "x" * 200_000}}, id="an annotation"),
+        pytest.param(
+            {"ownerReferences": [{"apiVersion": "operator.openshift.io/v1", "kind": "DNS", "name": "x" * 200_000}]},
+            id="an owner's name",
+        ),
+        pytest.param(managers("x" * 200_000), id="a manager"),
+    ],
+)
+def test_a_long_mark_is_not_repeated_whole(fields: dict[str, Any]) -> None:
+    owner = owner_of(metadata(**fields))
+    assert "xxx" in owner.evidence
+    assert len(owner.evidence) + len(owner.name) < 1_000

@@ -5,7 +5,9 @@ from dnsproxy.cluster_dns.requests import (
     DEPLOYMENT,
     MAXIMUM_REQUESTS,
     SERVICE,
+    Blame,
     Denied,
+    Fault,
     Missing,
     Request,
     Requests,
@@ -63,3 +65,10 @@ def test_the_number_of_requests_is_limited() -> None:
         requests.get(CONFIG_MAP, "kube-system", f"c{number}")
     assert len(requests.wanted) == MAXIMUM_REQUESTS
     assert [str(fault) for fault in requests.faults] == [f"more than {MAXIMUM_REQUESTS} objects would have to be read"]
+
+
+def test_a_fault_repeats_no_long_text_whole() -> None:
+    requests = Requests({})
+    requests.report(Fault(Blame.CONTENTS, "x" * 200_000, "do that"))
+    (fault,) = requests.faults
+    assert (len(fault.text) < 1_100, fault.remedy) == (True, "do that")

@@ -152,3 +152,11 @@ def test_a_node_cache_whose_corefile_is_mounted_reads_it_and_no_stub_domains() -
 def test_an_invalid_value_is_told_with_its_place(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):
         parse_value(text, Zones)
+
+
+def test_a_long_image_is_not_kept_whole() -> None:
+    objects = manifests("kubeadm")
+    container = pick(objects, "Deployment", "coredns")["spec"]["template"]["spec"]["containers"][0]
+    container["image"] = f"{'x' * 200_000}/coredns:v1.12.1"
+    server = server_of(objects)
+    assert (server.program, server.version, len(server.image) < 600) == (Program.COREDNS, (1, 12, 1), True)

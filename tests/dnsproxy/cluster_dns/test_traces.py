@@ -199,3 +199,12 @@ def test_traces_of_several_methods_are_all_found() -> None:
     data = pick(objects, "ConfigMap", "coredns")["data"]
     data["Corefile"] = installed(data["Corefile"]).new
     assert [trace.method for trace in traces(objects)] == [Method.COREFILE, Method.IMPORT]
+
+
+def test_a_long_annotation_is_not_repeated_whole() -> None:
+    objects = [*manifests("gke"), *()]
+    config_map = pick(objects, "ConfigMap", "kube-dns")
+    config_map["metadata"]["annotations"] = {ANNOTATION: "x" * 200_000}
+    (trace,) = traces(objects)
+    assert "its annotation names xxx" in trace.fault
+    assert len(trace.fault) < 500

@@ -174,3 +174,20 @@ LAYOUTS = [
 def test_the_stanza_looks_like_what_is_around_it(text: str, layout: Layout) -> None:
     corefile = parse_corefile(text)
     assert find_layout(corefile, find_site(corefile, ["."])) == layout
+
+
+LONG = "{$" + "x" * 200_000 + "}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"{LONG} {{\n {FORWARD}\n}}\n", id="a key"),
+        pytest.param(f". {{\n forward example.org 192.0.2.1\n forward {LONG} 192.0.2.1\n {FORWARD}\n}}\n", id="a zone"),
+        pytest.param(f". {{\n proxy . {LONG}\n}}\n", id="an upstream of the removed plugin"),
+    ],
+)
+def test_a_long_word_is_not_repeated_whole(text: str) -> None:
+    with pytest.raises(CorefileError) as error:
+        find_site(parse_corefile(text), ["example.org", "."])
+    assert len(str(error.value)) < 2_100

@@ -233,3 +233,10 @@ def test_an_uninstall_that_would_leave_other_forwards_alone_is_refused(
 def test_an_uninstall_does_not_judge_a_forward_that_it_cannot_read() -> None:
     text = installed(ROOT_BLOCK).new.replace("forward . /etc/resolv.conf\n", "forward . 192.0.2.1 {\n import x\n }\n")
     assert plan_uninstall(text).changed
+
+
+def test_the_long_name_of_an_imported_file_is_not_repeated_whole() -> None:
+    text = f". {{\n forward . 192.0.2.1\n import {'x' * 200_000}\n}}\n"
+    change = plan_install(text, addresses=[address("192.0.2.53")])
+    assert any("imported files were not read" in note for note in change.notes)
+    assert max(map(len, change.notes)) < 1_100

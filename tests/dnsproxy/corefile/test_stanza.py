@@ -178,3 +178,19 @@ def test_a_stanza_is_written_like_its_surroundings() -> None:
     assert "`dnsproxy uninstall`" in begin
     assert lines == ["\tforward . 192.0.2.1 192.0.2.53 {", "\t  policy sequential", "\t}"]
     assert (end, trailing) == ("\t# END switchback", "\t")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        pytest.param(f"policy {'x' * 200_000}", id="a policy"),
+        pytest.param(f"next NOERROR {'x ' * 100_000}", id="an option that is refused"),
+    ],
+)
+def test_a_long_option_is_not_repeated_whole(option: str) -> None:
+    try:
+        told = [*made(option).notes]
+    except CorefileError as error:
+        told = [str(error)]
+    assert told
+    assert max(map(len, told)) < 1_000

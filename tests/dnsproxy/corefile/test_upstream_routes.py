@@ -249,3 +249,11 @@ def test_the_same_servers_over_tcp_alone_are_no_difference_and_without_tls_they_
     assert list(differences(["."], over_tcp, ". 192.0.2.1 /etc/resolv.conf")) == []
     over_tls = (UpstreamRoute(".", ("tls://192.0.2.1:853#dns.example.org",)),)
     assert len(list(differences(["."], over_tls, ". 192.0.2.1"))) == 1
+
+
+@pytest.mark.parametrize("option", ["source_address", "tls"])
+def test_a_long_option_is_not_repeated_whole(option: str) -> None:
+    lines = ["forward . tls://192.0.2.1 {", f"{option} {'x' * 200_000}", "}"]
+    (route,) = find_upstream_routes(block(*lines))
+    assert f"`{option} xxx" in route.fault
+    assert len(route.fault) < 400

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -252,3 +254,20 @@ async def test_a_table_that_keeps_changing_is_made_into_a_document_now_and_then(
         tags.add((await published.document()).tag)
         await trio.sleep(0.1)
     assert 2 <= len(tags) <= 12
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(["x" * 200_000, ["192.0.2.1"]], id="a hostname"),
+        pytest.param([" " * 200_000 + "app.example.org", ["192.0.2.1"]], id="a hostname with blanks"),
+        pytest.param(["app.example.org", ["x" * 200_000]], id="an address"),
+        pytest.param(["app.example.org", ["192.0.2.1"], "x" * 200_000], id="a reach"),
+    ],
+)
+async def test_a_long_text_of_a_document_is_not_repeated_whole(name: list[object], tmp_path: Path) -> None:
+    path = tmp_path / "names.json.gz"
+    path.write_bytes(gzip.compress(json.dumps({"ttl": 5, "names": [name]}).encode()))
+    with pytest.raises(SourceError) as error:
+        await FileSource(path).read()
+    assert len(str(error.value)) < 500 + len(str(path))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -381,3 +382,12 @@ async def test_a_snapshot_of_a_later_one_is_used_until_a_better_one_is_read(auto
         await watched.until_used("192.0.2.1:53")
         assert watched.watch.saved is not None
         assert watched.watch.saved.config_map == str(REF)
+
+
+async def test_the_long_zone_of_a_stub_domain_is_not_repeated_whole(autojump_clock: MockClock) -> None:
+    api = make_api()
+    data = {"stubDomains": json.dumps({"x" * 200_000: ["192.0.2.1"]})}
+    api.put("", "configmaps", {"metadata": {"name": LAST.name, "namespace": LAST.namespace}, "data": data})
+    async with watching(api, refs=(LAST,)) as watched:
+        await watched.until(lambda: bool(watched.watch.notes))
+        assert max(map(len, watched.watch.notes)) < 700

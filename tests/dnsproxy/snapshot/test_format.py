@@ -292,3 +292,18 @@ def test_the_upstreams_of_a_config_map_are_kept_and_a_snapshot_without_them_is_r
     assert parse_snapshot(octets, settings=SETTINGS).upstreams == saved
     assert parse_snapshot(WHOLE, settings=SETTINGS).upstreams is None
     assert parse_snapshot(signed({**head()}), settings=SETTINGS).upstreams is None
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([head(settings={**SETTINGS, "ingress classes": "x" * 200_000})], id="another setting"),
+        pytest.param(
+            [head(), {"source": "Ingress", "key": "a/b", "claims": [{"reach": "x" * 200_000}]}], id="no reach"
+        ),
+    ],
+)
+def test_a_long_text_in_the_file_is_not_repeated_whole(lines: list[object]) -> None:
+    with pytest.raises(SnapshotRefused) as error:
+        parse_snapshot(signed(*lines), settings=SETTINGS)
+    assert len(str(error.value)) < 700

@@ -180,3 +180,11 @@ def test_first_hostnames_of_a_long_list_count(count: int, taken: int, faults: in
     found = read({HOSTNAME: text})
     assert found.hostnames == tuple(text.split(",")[:taken])
     assert len(found.bad_hostnames) == faults
+
+
+def test_a_target_has_no_more_addresses_than_an_answer_has_room_for() -> None:
+    many = [f"192.0.2.{number}" for number in range(65)]
+    assert read({TARGET: ",".join(many[:64])}).target == ",".join(many[:64])
+    found = read({TARGET: ",".join(many * 300)})
+    assert found.target is None
+    assert [len(fault) < 400 for fault in found.faults] == [True]

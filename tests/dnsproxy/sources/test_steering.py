@@ -93,3 +93,10 @@ def test_the_order_does_not_matter_and_a_fault_takes_nothing_from_others(service
 
 def test_only_the_services_of_one_namespace_are_asked_for() -> None:
     assert steering_collection("own").path == "/api/v1/namespaces/own/services"
+
+
+def test_of_many_subjects_that_are_taken_a_few_are_named() -> None:
+    many = ",".join(f"gateway/web/g{number}" for number in range(5_000))
+    found = find_steering({"own/a": service(many), "own/b": service(many, created=NEW)})
+    assert "gateway/web/g0 has own/a" in found.faults["own/b"]
+    assert len(found.faults["own/b"]) < 500

@@ -204,3 +204,23 @@ def test_every_hostname_has_an_owner_that_fits_in_every_zone_that_is_taken(label
         return
     assert fits(owner_of(hostname, table), table)
     assert fits(owner_of(f"*.{HOSTNAME}", table), table)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('["%s",[]]' % (" " * 60_000 + HOSTNAME), id="a hostname with blanks"),
+        pytest.param('["%s",7]' % ("x" * 60_000), id="no row"),
+    ],
+)
+def test_a_long_text_in_a_row_is_not_repeated_whole(text: str) -> None:
+    with pytest.raises(ValueError, match=r".") as error:
+        parse_row(text.encode())
+    assert len(str(error.value)) < 400
+
+
+def test_a_long_guard_is_not_repeated_whole() -> None:
+    control = format_control(Control(FORMAT, 5, guards=SavedGuards(zones=("x" * 60_000,))))
+    with pytest.raises(ValueError, match="is no name") as error:
+        parse_control(control)
+    assert len(str(error.value)) < 400

@@ -203,3 +203,10 @@ async def test_a_port_that_does_not_take_the_connection_is_given_up(monkeypatch:
             one.connect_ex((endpoint.host, endpoint.port))
         with pytest.raises(StartError, match=r"not within 0\.1 s"):
             await ask(endpoint, "/table")
+
+
+async def test_a_line_of_garbage_is_not_repeated_whole() -> None:
+    async with listening(saying(b"x" * 15_000 + b"\r\n\r\n")) as endpoint:
+        with pytest.raises(NoAnswer, match="not complete HTTP") as error:
+            await get(endpoint, "/table")
+    assert len(str(error.value)) < 600

@@ -318,3 +318,14 @@ def test_a_client_that_is_opened_imports_nothing() -> None:
         "print(sorted(set(sys.modules) - before))"
     )
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
+
+
+async def test_a_long_header_that_is_none_is_not_repeated_whole() -> None:
+    async def say_much(stream: trio.SocketStream) -> None:
+        await read_head(stream)
+        await stream.send_all(b"HTTP/1.1 200 OK\r\n" + b"\x01" * 60_000 + b"\r\n\r\n")
+
+    async with listening(say_much) as url, ApiClient(cluster_at(url)) as client:
+        with pytest.raises(ServerTrouble, match="illegal header") as error:
+            await client.get(PATH, seconds=10)
+    assert len(str(error.value)) < 500

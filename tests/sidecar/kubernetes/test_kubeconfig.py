@@ -279,3 +279,20 @@ def test_the_package_stays_away(tmp_path: Path) -> None:
         "sys.exit(bool({'kubernetes', 'requests', 'urllib3'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "script", ["head -c 200000 /dev/zero | tr '\\0' x >&2; exit 1", "head -c 200000 /dev/zero | tr '\\0' x"]
+)
+def test_what_a_plugin_says_at_length_is_cut(tmp_path: Path, script: str) -> None:
+    plugin = tmp_path / "plugin"
+    plugin.write_text(f"#!/bin/sh\n{script}\n")
+    plugin.chmod(0o755)
+    user = {
+        "exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "interactiveMode": "Never"}
+    }
+    path = tmp_path / "config"
+    path.write_text(yaml.safe_dump(document(user=user)))
+    with pytest.raises(ClusterConfigError) as error:
+        load_kubeconfig(str(path), context=None)
+    assert len(str(error.value)) < 700 + 2 * len(str(tmp_path))

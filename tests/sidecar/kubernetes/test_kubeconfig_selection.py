@@ -211,3 +211,19 @@ def test_of_two_files_the_one_with_the_fault_is_named() -> None:
 def test_a_bomb_is_refused_with_its_file() -> None:
     with pytest.raises(ClusterConfigError, match=f"^{ONE} is not a kubeconfig: more than 100 levels"):
         parse_kubeconfig([(ONE, b"users: " + b"[" * 5000)], files="FILES", context=None)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"current-context": "x" * 200_000}, id="no such context"),
+        pytest.param({"contexts": [{"name": f"c{number}"} for number in range(20_000)]}, id="many contexts"),
+        pytest.param({"contexts": [{"name": "home", "context": {"cluster": "x" * 200_000}}]}, id="no such cluster"),
+        pytest.param({"cluster": {"server": "x" * 200_000}}, id="no URL"),
+        pytest.param({"kind": "x" * 200_000}, id="another kind"),
+    ],
+)
+def test_a_long_text_of_the_file_is_not_repeated_whole(changes: dict[str, Any]) -> None:
+    with pytest.raises(ClusterConfigError) as error:
+        select(document(**changes))
+    assert len(str(error.value)) < 2_100

@@ -188,3 +188,9 @@ def test_no_text_of_the_other_annotations_raises_anything_else(text: str) -> Non
     for parse in (parse_relay_to, parse_headers, parse_endpoint_headers, parse_port_backends):
         with suppress(ValueError):
             parse(text)
+
+
+def test_a_long_text_that_is_no_subject_is_not_repeated_whole() -> None:
+    with pytest.raises(ValueError, match="is not ingressclass/NAME") as error:
+        parse_subjects("x" * 200_000)
+    assert len(str(error.value)) < 400

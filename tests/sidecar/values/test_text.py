@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.values.text import align_columns, colour_choice, escape_controls, one_line
+from sidecar.values.text import align_columns, colour_choice, escape_controls, message_of, one_line
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,8 @@ def test_any_text_becomes_printable_and_encodable(text: str) -> None:
 )
 def test_the_environment_chooses_colour(environment: dict[str, str], choice: bool | None) -> None:
     assert colour_choice(environment) is choice
+
+
+def test_the_message_of_a_library_is_one_short_line() -> None:
+    assert message_of(ValueError("a\n\x1bb")) == "a \\x1bb"
+    assert len(message_of(ValueError("x" * 200_000))) < 400

@@ -99,3 +99,11 @@ def test_the_order_of_slices_and_endpoints_does_not_matter(endpoints: list[Any],
     before = candidates(slices, 4)
     random.shuffle(slices)
     assert candidates(slices, 4) == before
+
+
+def test_of_many_endpoints_that_do_not_count_a_few_are_named() -> None:
+    pods = [(f"10.0.{number // 250}.{number % 250 + 1}", READY) for number in range(5_000)]
+    refused = [(f"127.0.{number // 250}.{number % 250 + 1}", READY) for number in range(5_000)]
+    found = candidates([endpoint_slice("vm", *pods, target=None), endpoint_slice("vm", *refused)], 4)
+    assert len(found.describe_none()) < 2_000
+    assert "and 4,997 more" in found.describe_none()

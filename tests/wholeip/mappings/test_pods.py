@@ -132,3 +132,13 @@ def test_a_change_concerns_the_slices_that_refer_to_the_pod() -> None:
 def test_pods_are_read_everywhere() -> None:
     assert PODS.path == "/api/v1/pods"
     assert not PODS.optional, "without the right nothing is verified, so nothing changes"
+
+
+def test_a_reference_that_is_longer_than_names_are_is_that_of_no_pod() -> None:
+    longest, known = "x" * 253, KnownPods(Proof.VERIFIED)
+    known.change({f"default/{longest}": pod(longest, POD)})
+    for name, accepted in ((longest, True), ("x" * 200_000, False)):
+        target = {"kind": "Pod", "name": name}
+        found = candidates([endpoint_slice("vm", (POD, READY), target=target)], 4, known)
+        assert bool(found.ready) is accepted
+        assert len(found.describe_none()) < 400

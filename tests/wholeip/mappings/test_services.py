@@ -189,3 +189,10 @@ def test_whatever_stands_in_an_object_is_read_or_refused_whole(points: Any, port
         return
     assert found.key == "default/vm"
     assert all(one.service == found.key and one.detail for one in found.reports)
+
+
+@pytest.mark.parametrize("key", [OURS, THEIRS])
+def test_a_long_annotation_is_not_repeated_whole(key: str) -> None:
+    ((reason, detail),) = told("vm", LB, annotations={key: "x" * 200_000}, ports=(port(80),))
+    assert reason == "bad-annotation"
+    assert len(detail) < 400

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from dnsproxy.doctor.collect.dial_targets import dial_targets, names_to_look_up
 from dnsproxy.doctor.facts.file import LARGEST, BadFacts, format_facts, parse_facts
 from dnsproxy.doctor.facts.model import VERSION, Facts, OwnService, Service
-from dnsproxy.doctor.facts.probes import DnsCheck, Outcome
+from dnsproxy.doctor.facts.probes import DnsCheck, Header, Outcome, Probe
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import MEANINGS, Diagnosis, Severity, format_document
 from dnsproxy.doctor.judge.host_groups import find_groups
@@ -201,3 +201,10 @@ def test_no_field_has_room_for_a_secret() -> None:
     """Only maps take arbitrary keys, and the code that fills them takes the keys of a list."""
     schema = json.dumps(msgspec.json.schema(Facts)).lower()
     assert not any(word in schema for word in ("token", "secret", "password", "certificate", "authorization"))
+
+
+def test_a_long_value_in_a_file_is_not_repeated_whole() -> None:
+    octets = format_facts(Facts(VERSION, probes=(Probe("192.0.2.1", 80, HOST, False, Header.PLAIN, Outcome.ANSWERED),)))
+    with pytest.raises(BadFacts, match="it holds no facts") as error:
+        parse_facts(octets.replace(b'"answered"', b'"%b"' % (b"x" * 200_000)))
+    assert len(str(error.value)) < 500

@@ -398,3 +398,15 @@ def test_a_host_that_is_not_rewritten_is_looked_for_with_status() -> None:
     finding = named(judge(rewriting(lookups=PUBLIC)), "not-answered")
     assert finding.text == "the cluster's DNS rewrites names to their Services, but not these hosts"
     assert lines(finding) == ["dnsproxy status"]
+
+
+def test_no_text_of_a_diagnosis_is_longer_than_people_read() -> None:
+    long = "x" * 200_000
+    seen = installed(probes=controller_probes(REQUIRES))
+    seen = dns(replace(seen, hostname=HOST), stanzas=(replace(STANZA, fault=long),), node_local=long)
+    found = judge(replace(seen, rejected=(f"{HOST}: {long}",)))
+    texts = [found.verdict, *found.path]
+    texts += [text for one in found.findings for text in (one.text, one.about, *one.evidence)]
+    texts += [text for one in found.unseen for text in (one.what, one.why)]
+    assert any(text.startswith("the stanza in") and long[:500] in text for text in texts)
+    assert max(map(len, texts)) < 1_100

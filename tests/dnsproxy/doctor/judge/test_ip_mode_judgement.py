@@ -135,3 +135,11 @@ def test_what_is_open_says_how_to_see_it() -> None:
     assert all(one.what and one.how for one in everything.open)
     assert judged(service(HCLOUD, points=PROXY_MODE)).already
     assert not judged(service(HCLOUD, points=HOSTNAME)).already
+
+
+def test_of_many_source_ranges_and_external_ips_a_few_are_named() -> None:
+    ranges = tuple(f"10.{number // 250}.{number % 250}.0/24" for number in range(20_000))
+    one = service(METALLB, points=IP, source_ranges=ranges, external_ips=ranges)
+    found = judged(one)
+    texts = [found.why, *found.obstacles, *(text for each in found.open for text in (each.what, each.how))]
+    assert max(map(len, texts)) < 1_000

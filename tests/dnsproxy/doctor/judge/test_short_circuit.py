@@ -202,3 +202,8 @@ def test_an_upgrade_comes_before_an_annotation_without_effect() -> None:
 def test_the_mode_of_kube_proxy_is_evidence() -> None:
     diagnosis = diagnose(components=(proxy("v1.34.4", "ipvs"),))
     assert "mode: ipvs" in " ".join(named(diagnosis, "short-circuited").evidence)
+
+
+def test_a_long_setting_is_not_repeated_whole() -> None:
+    plane = data_plane(facts(components=(cilium("v" + "1" * 200_000, "x" * 200_000),)))
+    assert all(len(text) < 1_000 for text in (plane.name, plane.why, plane.remedy))

@@ -102,3 +102,9 @@ async def test_an_older_server_and_none_at_all_are_named() -> None:
         assert "older" in (await ZonesReader().read(pods)).doubt
     assert await ZonesReader().read([]) == OwnZones(doubt="no pod is ready")
     assert "no server answers" in (await ZonesReader().read([Endpoint("127.0.0.1", 9)])).doubt
+
+
+async def test_a_long_answer_of_another_program_is_not_repeated_whole() -> None:
+    zone = " " * 200_000 + "example.org"
+    async with serving(Pod(body=b'{"zones":["%b"]}' % zone.encode())) as pods:
+        assert len((await ZonesReader().read(pods)).doubt) < 500

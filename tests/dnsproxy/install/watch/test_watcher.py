@@ -298,6 +298,22 @@ async def test_hostnames_of_the_running_dnsproxy_outside_the_named_zones_are_on_
             assert (status.zones, status.coverage.hosts) == ("example.org", ("a.example.net",))
 
 
+async def test_of_many_hostnames_outside_the_named_zones_a_few_are_logged(
+    tmp_path: Path, autojump_clock: Clock
+) -> None:
+    hosts = [argument for number in range(50) for argument in ("--host", f"a{number}.example.net=192.0.2.1")]
+    with (
+        structlog.testing.capture_logs() as logs,
+        real_servers(autojump_clock, rate=1.0),
+        serving(tmp_path, *hosts) as own,
+    ):
+        request = install_request(None, "example.org", admin=own.admin_endpoint)
+        async with watching(Watched(FakeApi(cluster())), request) as status:
+            await until(is_standing(status, Standing.INSTALLED))
+    (line,) = (one for one in logs if one["event"] == "hostnames outside the zones")
+    assert (len(line["hosts"]), line["count"]) == (20, 50)
+
+
 async def test_the_names_of_a_tenant_follow_the_table_without_a_fight(autojump_clock: Clock) -> None:
     own = pod("a.example.org")
     transport = Watched(FakeApi([*tenant(), service(), pods(True)]))

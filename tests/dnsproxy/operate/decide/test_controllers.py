@@ -118,3 +118,10 @@ def test_the_service_of_the_last_decision_is_followed_beside_the_one_behind_the_
 def test_a_last_service_that_leads_no_pod_to_a_controller_is_not_followed(last: ServiceFacts) -> None:
     elsewhere = replace(CLASS, status=("198.51.100.1",))
     assert controllers_of(cluster(elsewhere, last, routes=(route_of(to=last.key),))) == {}
+
+
+def test_of_many_candidates_a_few_are_named() -> None:
+    found = find_controller(CLASS, cluster(CLASS, *(service(f"web/s{number:04}") for number in range(3_000))))
+    assert found.service is None
+    assert "web/s0000 and web/s0001" in found.evidence
+    assert len(found.evidence) < 700

@@ -147,3 +147,9 @@ def test_any_text_is_read_or_reported(text: str, target: str) -> None:
         assert found.hostnames or found.faults
         assert wanted({HOSTNAME: ",".join(found.hostnames) or "?"}).hostnames == found.hostnames
         assert points_of(found.declared) == found.declared
+
+
+def test_no_text_is_kept_that_means_nothing() -> None:
+    found = wanted({HOSTNAME: DB, NEW + "endpoints-type": "x" * 200_000})
+    assert found == Wanted((DB,))
+    assert wanted({HOSTNAME: DB, NEW + "endpoints-type": "HostIP"}).of_nodes

@@ -220,3 +220,11 @@ def test_a_gateway_claims_what_a_listener_serves(host: str | None) -> None:
 def test_a_gateway_that_no_controller_accepts_is_not_accepted() -> None:
     (one,), _ = of(gateway({HOSTNAME: DB}, status=None))
     assert not one.terms.accepted
+
+
+def test_a_class_that_is_longer_than_names_are_is_not_kept() -> None:
+    facts = read(ingress({HOSTNAME: DB, "kubernetes.io/ingress.class": "x" * 200_000}, class_name=None), most=None)
+    assert len(repr(facts)) < 2_000
+    assert facts is not None
+    claims, (rejection,) = contribution(facts)
+    assert (claims, "longer than 253 characters" in rejection.reason) == ([], True)

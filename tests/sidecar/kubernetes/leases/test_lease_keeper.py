@@ -160,3 +160,21 @@ async def test_garbage_is_no_lease(autojump_clock: trio.testing.MockClock) -> No
         assert not keeper.leads
         assert "cannot be read" in keeper.fault
         nursery.cancel_scope.cancel()
+
+
+async def test_the_long_name_of_a_holder_is_shown_cut_and_compared_whole(
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001
+) -> None:
+    theirs = "x" * 200_000
+    server = Server()
+    async with client_of(server) as client, trio.open_nursery() as nursery:
+        keepers = [
+            LeaseKeeper(client, "switchback", "switchback-operate", identity=one, logger="test")
+            for one in (theirs, f"{theirs}y")
+        ]
+        for keeper in keepers:
+            nursery.start_soon(keeper.run)
+            await trio.sleep(1)
+        assert [keeper.leads for keeper in keepers] == [True, False]
+        assert [len(keeper.holder) < 400 for keeper in keepers] == [True, True]
+        nursery.cancel_scope.cancel()
