@@ -291,7 +291,7 @@ async def test_a_restart_without_the_api_server_answers_as_before(autojump_clock
         for table in watched.tables:
             assert {name: addresses_of(table, f"{name}.example.org") for name in answered} == answered
         assert watched.keeper.registry.rights == Rights(
-            namespaces=frozenset({"shop", "other"}), classes=frozenset({"nginx"})
+            namespaces=frozenset({"shop", "other"}), classes=frozenset({"nginx"}), nginx_classes=frozenset()
         )
 
 
