@@ -98,7 +98,7 @@ def find_original(found: Found, dnsproxy: Sequence[Endpoint] = ()) -> OriginalUp
         return OriginalUpstreams(source, (), f"ConfigMap {source}, line {error.line}: {error.reason}")
     known = any(route.zone == ROOT for route in routes)
     fault = "" if known else f"the server block of . in {source} has no `forward .`"
-    placed = seen_from(dnsproxy, (_in_pods(route, server) for route in routes))
+    placed = seen_from(dnsproxy, (_without_ours(_in_pods(route, server), dnsproxy) for route in routes))
     reads = any(upstream.endswith(NODE) for route in routes for upstream in route.upstreams)
     differs = reads and server.nameservers != (NODE,)
     return OriginalUpstreams(source, placed, fault, str(server) if differs else "")
@@ -121,6 +121,14 @@ def check_upstreams(original: OriginalUpstreams, zones: Iterable[str], answers: 
             return UpstreamCheck(original, unknown="dnsproxy reports it in an unknown form", asked=True)
     unknown = "a dnsproxy does not report where it forwards: it is older" if None in reports and not found else ""
     return UpstreamCheck(original, tuple(found), unknown, asked=True)
+
+
+def _without_ours(route: UpstreamRoute, dnsproxy: Sequence[Endpoint]) -> UpstreamRoute:
+    """A route with a fault if dnsproxy is among its upstreams: it would ask itself, by another pod at the least."""
+    ours = [one for one in map(format_address, dnsproxy) if one in route.upstreams]
+    if not ours:
+        return route
+    return replace(route, upstreams=(), fault=f"{ours[0]} is dnsproxy itself, as in a stanza that was changed by hand")
 
 
 def _in_pods(route: UpstreamRoute, server: Server) -> UpstreamRoute:

@@ -138,8 +138,9 @@ def _check_upstreams(original: Forward, addresses: Sequence[Endpoint]) -> None:
     line = original.directive.line
     looped = [address for address in addresses if address in original.endpoints()]
     if looped:
-        reason = f"{format_address(looped[0])} is an upstream of this forward already: it would be asked twice"
-        raise CorefileError(line, reason, "give dnsproxy's own address, or remove it from this forward")
+        ours = format_address(looped[0])
+        reason = f"{ours} is an upstream of this forward already, as in a stanza that was changed by hand"
+        raise CorefileError(line, reason, "take that address, or the whole stanza, out of the file, and run this again")
     if len(addresses) + len(original.upstreams) > MAXIMUM_UPSTREAMS:
         reason = f"CoreDNS takes {MAXIMUM_UPSTREAMS} upstreams, and this forward has {len(original.upstreams)}"
         raise CorefileError(line, reason, f"remove {len(addresses)} of them")

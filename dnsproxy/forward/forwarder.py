@@ -27,7 +27,7 @@ from dnsproxy.forward.attempts import Attempts
 from dnsproxy.forward.completion import Completion
 from dnsproxy.forward.deadlines import HURRIED_RETRY, IMPATIENT, TICK
 from dnsproxy.forward.flight import Flight, Recipient
-from dnsproxy.forward.loop import LoopProbes
+from dnsproxy.forward.loop import SUFFIX, LoopProbes
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.stream_forwarder import StreamForwarder
 from dnsproxy.forward.upstream_socket import UpstreamSocket
@@ -97,7 +97,7 @@ class Forwarder:
         key = message[2:]
         flights = self._flights
         # Rare cases are handled apart: this method runs for every query that the table does not answer.
-        if key in flights or self._failures.until or self.loops.out:
+        if key in flights or self._failures.until or self.loops.out or query.name.endswith(SUFFIX):
             reply = self._look_closer(query, key, port, sender)
             if reply is not None:
                 return reply or None
@@ -114,8 +114,9 @@ class Forwarder:
 
     def _look_closer(self, query: Query, key: bytes, port: DatagramPort, sender: Sender) -> bytes | None:
         """A reply to a query that starts no flight, b"" if it joins one, None if it starts one."""
-        if self.loops.caught(query.name):
-            return refuse(query, Rcode.REFUSED).message
+        looped = self.loops.answer(query)
+        if looped is not None:
+            return looped
         flight = self._flights.get(key)
         if flight is not None:
             return self._join(flight, (port, sender, query.message[:2]))

@@ -73,8 +73,9 @@ class StreamForwarder:
         return reply
 
     async def _forward(self, forward: Forward, *, client: Hashable) -> tuple[bytes, Exchange | None]:
-        if self._loops.caught(forward.query.name):
-            return refuse(forward.query, Rcode.REFUSED).message, None
+        looped = self._loops.answer(forward.query)
+        if looped is not None:
+            return looped, None
         started = trio.current_time()
         if self._failures.holds(forward.query.message[2:], started):
             return replies.fail(forward.query, CACHED_ERROR, counters=self._counters), None

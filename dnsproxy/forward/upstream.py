@@ -20,7 +20,7 @@ from dnsproxy.forward import replies
 from dnsproxy.forward.deadlines import LOOP_EVERY, LOOP_TIMEOUT, LOOPING_EVERY, PROBE_EVERY, STREAM_PROBE_EVERY
 from dnsproxy.forward.dial import default_context
 from dnsproxy.forward.flight import Health
-from dnsproxy.forward.loop import LoopProbes
+from dnsproxy.forward.loop import LoopProbes, shows_loop
 from dnsproxy.forward.pipeline import MakeContext, Pipeline
 from dnsproxy.forward.settings import TcpEndpoint, TlsEndpoint
 from dnsproxy.forward.source_ports import SOCKETS, SourcePorts
@@ -92,7 +92,7 @@ class Upstream:
         """Probe a failing upstream: it gets few queries that could show that it has recovered."""
         while True:
             await trio.sleep(PROBE_EVERY)
-            if self.health.failing and await self._ask_in_time(_PROBE, timeout=PROBE_EVERY):
+            if self.health.failing and await self._ask_in_time(_PROBE, timeout=PROBE_EVERY) is not None:
                 self.health.misses = 0
 
     async def _watch_stream_health(self) -> None:
@@ -106,13 +106,13 @@ class Upstream:
     async def _watch_loop(self, loops: LoopProbes) -> None:
         while True:
             came_back = trio.Event()
-            probe = loops.make(came_back.set)
+            probe = loops.make(self.endpoint, came_back.set)
             try:
-                answered = await self._ask_in_time(probe, timeout=LOOP_TIMEOUT)
+                reply = await self._ask_in_time(probe, timeout=LOOP_TIMEOUT)
             finally:
                 loops.forget(probe)
             # Silence does not end a loop: the probe may be lost on its way.
-            self._note_loop(came_back.is_set() or (self.looping and not answered))
+            self._note_loop(came_back.is_set() or (self.looping if reply is None else shows_loop(reply)))
             await trio.sleep(LOOPING_EVERY if self.looping else LOOP_EVERY)
 
     def _note_loop(self, looping: bool) -> None:
@@ -128,12 +128,12 @@ class Upstream:
             self.looping = looping
             self._looped()
 
-    async def _ask_in_time(self, query: Query, *, timeout: float) -> bool:
-        """Whether a reply arrives."""
+    async def _ask_in_time(self, query: Query, *, timeout: float) -> bytes | None:
+        """The reply, if one arrives."""
         with trio.move_on_after(timeout):
             ask = self.pipeline.ask if self.stream_only else self.ask_datagram
-            return await ask(query) is not None
-        return False
+            return await ask(query)
+        return None
 
     async def ask_datagram(self, query: Query) -> bytes | None:
         """Ask over UDP from a port of its own: the reply, still with our ID; None if the kernel refuses.

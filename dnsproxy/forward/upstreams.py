@@ -85,6 +85,7 @@ class Upstreams:
             # Kept so that the upstreams of later settings run here too; all of them end with run().
             self._nursery = nursery
             self._loops = loops if self._settings.detect_loops else None
+            self._mark_upstreams()
             for upstream in self.used:
                 nursery.start_soon(upstream.run, self._loops)
             nursery.start_soon(self._retire_old_ports)
@@ -106,11 +107,16 @@ class Upstreams:
             [kept.get(endpoint) or self._start(endpoint) for endpoint in _endpoints(settings)],
         )
         self._refresh()
+        self._mark_upstreams()
         for upstream in self.used:
             upstream.ports.most = _ports_each(settings)
         for upstream in before:
             if upstream not in self.used:
                 self._retire(upstream)
+
+    def _mark_upstreams(self) -> None:
+        if self._loops is not None:
+            self._loops.set_upstreams(_endpoints(self._settings))
 
     def _refresh(self) -> None:
         plain = self.used[: len(self._settings.upstreams)]

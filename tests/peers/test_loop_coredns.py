@@ -8,8 +8,11 @@ from pathlib import Path
 import dns.rcode
 import pytest
 import trio
+from structlog.testing import capture_logs
 
+from dnsproxy.dns.wire import Query
 from dnsproxy.forward.deadlines import LOOPING_EVERY
+from dnsproxy.forward.loop import CameBack
 from sidecar.values.endpoints import Endpoint
 from tests.kit import messages
 from tests.kit.coredns import CoreDns, running_coredns
@@ -86,3 +89,40 @@ async def test_a_loop_that_was_mended_is_used_again(tmp_path: Path) -> None:
         with running_coredns(tmp_path, mended, port=looping.port) as front:
             await wait_until(lambda: not world.forwarder.upstreams.used[0].looping)
             assert messages.read_dnspython(await world.ask(messages.query("www.example.net"))).answers
+
+
+async def test_a_loop_over_two_servers_is_seen_by_both_and_let_in_again_by_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CoreDNS stands for the Service of two pods: every second probe comes to the other one."""
+    monkeypatch.setattr("dnsproxy.forward.loop._is_local", lambda _: False)
+    monkeypatch.setattr("dnsproxy.forward.upstream.LOOPING_EVERY", 0.1)
+    with capture_logs() as logs:
+        async with (
+            faulty_upstream() as there,
+            running(forwarding=WATCHFUL) as one,
+            running(forwarding=WATCHFUL) as other,
+        ):
+            servers = f"{one.endpoint} {other.endpoint}"
+            with running_coredns(tmp_path, COREFILE.format(server=servers, option="policy round_robin")) as front:
+                for world in (one, other):
+                    lead_back(world, front, there.endpoint)
+                probed = [count_probes(world) for world in (one, other)]
+                await wait_until(lambda: all(len(times) >= 20 for times in probed))
+                for world in (one, other):
+                    assert world.forwarder.upstreams.used[0].looping
+    told = [line["event"] for line in logs if "queries back" in line["event"]]
+    assert len(told) == 2, "found once by each, and never let in again"
+
+
+def count_probes(world: Running) -> list[Endpoint]:
+    """The upstreams of the loop probes from now on, one for each."""
+    loops, probed = world.forwarder.loops, list[Endpoint]()
+    make = loops.make
+
+    def counted(upstream: Endpoint, came_back: CameBack) -> Query:
+        probed.append(upstream)
+        return make(upstream, came_back)
+
+    loops.make = counted  # type: ignore[method-assign]
+    return probed

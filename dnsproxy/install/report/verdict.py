@@ -121,8 +121,9 @@ class StatusReport:
             return UpstreamCheck(find_original(self.found))
         zones = dict.fromkeys(zone for trace in self.traces for zone in trace.zones) or (ROOT,)
         direct = any(one.ours for answer in self.answers for one in answer.outcomes)
-        addresses = tuple(address for trace in self.traces for address in trace.addresses)
-        original = find_original(self.found, addresses)
+        placed = (address for trace in self.traces for address in trace.addresses)
+        answering = (answer.endpoint for answer in self.answers if any(one.ours for one in answer.outcomes))
+        original = find_original(self.found, tuple(dict.fromkeys((*placed, *answering))))
         return check_upstreams(original, zones, self.answers if direct else self.loaded)
 
 

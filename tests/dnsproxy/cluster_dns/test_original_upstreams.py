@@ -68,6 +68,20 @@ def test_what_was_not_reported_is_unknown_and_never_equal(
     assert len(check.differences) == differences
 
 
+def test_dnsproxys_own_address_among_the_upstreams_is_a_fault_with_its_line() -> None:
+    """A stanza without its markers, of which somebody has changed an option: it is no longer known by its content."""
+    objects = manifests("kubeadm")
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    changed = "forward . 10.96.0.53 /etc/resolv.conf {\n  policy sequential\n  expire 7s\n}\nforward . /etc/resolv.conf"
+    data["Corefile"] = data["Corefile"].replace("forward . /etc/resolv.conf", changed)
+    original = find_original(discover(objects), [ANSWERS])
+    (fault,) = original.faults(["."])
+    assert "10.96.0.53 is dnsproxy itself" in fault
+    (difference,) = check_upstreams(original, ["."], asked(". 10.96.0.53 /etc/resolv.conf")).differences
+    assert "10.96.0.53 is dnsproxy itself" in difference
+    assert not find_original(discover(objects), [Endpoint("10.96.0.54", 53)]).faults(["."])
+
+
 def test_an_unreadable_corefile_is_unknown() -> None:
     objects = manifests("kubeadm")
     pick(objects, "ConfigMap", "coredns")["data"]["Corefile"] = ". {\n grpc . 192.0.2.1\n}\n"

@@ -470,7 +470,7 @@ async def test_a_loop_that_is_not_found_yet_does_not_grow(clock: MockClock, lead
 async def test_a_forged_probe_changes_nothing(clock: MockClock, stream: bool) -> None:
     async with faulty_upstream() as server, running(server.endpoint, forwarding=WATCHFUL) as world:
         await server.wait_asked(datagrams=1)
-        probe = LoopProbes().make(lambda: None)
+        probe = LoopProbes().make(server.endpoint, lambda: None)
         overheard = server.asked_datagrams[0].message
         await wait_until(lambda: not world.forwarder.loops.out)
         for forged in (probe.message, overheard, query("loop-probe.switchback.invalid", TXT)):

@@ -16,7 +16,7 @@ from dnsproxy.answers.decide import Forward
 from dnsproxy.dns.wire import Query
 from dnsproxy.forward.admission import REMEMBER, Admission, Failures
 from dnsproxy.forward.deadlines import GIVE_UP
-from dnsproxy.forward.loop import LoopProbes
+from dnsproxy.forward.loop import LoopProbes, shows_loop
 from dnsproxy.forward.stream_forwarder import StreamForwarder
 from dnsproxy.forward.upstreams import Answered, Upstreams
 from dnsproxy.tap.hub import Tap
@@ -227,8 +227,8 @@ async def test_a_probe_of_ours_that_comes_back_over_tcp_is_caught_and_not_forwar
     upstreams = Asked(reply=right())
     world = World(upstreams)
     caught: list[bool] = []
-    probe = world.loops.make(lambda: caught.append(True))
-    assert upstream_replies.rcode_of(await world.ask(probe.message)) == upstream_replies.REFUSED
+    probe = world.loops.make(Endpoint("192.0.2.1", 53), lambda: caught.append(True))
+    assert shows_loop(await world.ask(probe.message))
     assert (caught, upstreams.queries, len(world.admission)) == ([True], [], 0)
 
 
@@ -236,7 +236,7 @@ async def test_a_forged_probe_is_a_query_like_any_other(clock: MockClock) -> Non
     forged = query("0" * 32 + ".loop-probe.switchback.invalid", TXT)
     upstreams = Asked(reply=right(forged))
     world = World(upstreams)
-    world.loops.make(lambda: pytest.fail("nothing came back"))
+    world.loops.make(Endpoint("192.0.2.1", 53), lambda: pytest.fail("nothing came back"))
     assert await world.ask(forged) == upstream_replies.right(forged)
     assert upstreams.queries == [forged]
 

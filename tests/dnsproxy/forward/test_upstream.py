@@ -214,10 +214,10 @@ class Turns:
 
     def script(self, asked: bytes) -> list[Step]:
         """A server that forwards to this one: the query comes back before it replies."""
-        caught = self.leads_back and self.loops.caught(messages.scanned(asked).name)
+        looped = self.loops.answer(messages.scanned(asked)) if self.leads_back else None
         if not self.passes_on:
             return []
-        return [upstream_replies.header_only(asked, upstream_replies.REFUSED if caught else upstream_replies.SERVFAIL)]
+        return [looped or upstream_replies.header_only(asked, upstream_replies.SERVFAIL)]
 
     def note(self) -> None:
         self.noted += 1
@@ -293,6 +293,27 @@ async def test_each_probe_has_another_name_and_none_stays_outstanding(clock: Moc
     assert len(names) == len(server.asked_datagrams)
 
 
+async def test_a_loop_that_only_another_server_sees_is_one(clock: MockClock, often: None) -> None:
+    """Two pods behind one Service, which both have for an upstream: a probe seldom comes to the pod that sent it."""
+    pod, service = LoopProbes(), Endpoint("10.96.0.53", 53)
+    other = LoopProbes()
+    other.set_upstreams([service])
+
+    def script(asked: bytes) -> list[Step]:
+        # As if it had been sent to the Service.
+        message = messages.scanned(asked)
+        probe = pod.make(service, lambda: None)
+        pod.forget(probe)
+        looped = other.answer(probe)
+        assert looped is not None
+        return [message.message[:2] + looped[2:12] + message.question + looped[12 + len(probe.question) :]]
+
+    async with faulty_upstream(script) as server, alive(made(server.endpoint), pod) as upstream:
+        await until(lambda: upstream.looping)
+        other.set_upstreams([])
+        assert other.answer(pod.make(service, lambda: None)) is None
+
+
 @pytest.mark.parametrize(
     "script",
     [
@@ -319,7 +340,7 @@ async def test_a_forged_probe_takes_no_upstream_away(clock: MockClock, often: No
         await trio.sleep(0.5)
         forged = messages.query("0" * 32 + ".loop-probe.switchback.invalid", messages.TXT)
         overheard = server.asked_datagrams[0].message
-        assert [loops.caught(messages.scanned(message).name) for message in (forged, overheard)] == [False, False]
+        assert [loops.answer(messages.scanned(message)) for message in (forged, overheard)] == [None, None]
         await server.wait_asked(datagrams=2)
         assert not upstream.looping
 
