@@ -40,10 +40,12 @@ list() {
 # Whether the kustomization has an object that matches this.
 has() { printf '%s\n' "$objects" | grep -q -x -E -e "$1"; }
 
-# The names of the ConfigMaps with a stanza or stub domains of ours.
+# The names of the ConfigMaps with a stanza or stub domains of ours. A migration drops the markers, so dnsproxy's address counts too.
 marked() {
+  ours=$(here get services --field-selector metadata.name=dnsproxy -o 'jsonpath={.items[*].spec.clusterIPs[*]}') || return 1
+  ours=$(printf '%s\n' "${ours:-none}" | sed -e 's/[.]/\\./g' -e 's/ /|/g')
   maps=$($kubectl --namespace kube-system get configmaps -o 'jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.annotations.switchback\.dev/stub-domains}{.data}{"\n"}{end}') || return 1
-  printf '%s\n' "$maps" | sed -n -E -e 's/^([^ ]+) ([^{]|.*# *BEGIN switchback( |:)).*/\1/p'
+  printf '%s\n' "$maps" | sed -n -E -e 's/^([^ ]+) ([^{]|.*# *BEGIN switchback( |:)|.*forward [^ ]+ ('"$ours"')[^0-9a-f.:]).*/\1/p'
 }
 
 # Repeat a command until it prints something, for at most $seconds; print its output.

@@ -22,6 +22,7 @@ case "$*" in
     [ "$AGAIN" != unknown ] || exit 1
     case "$*" in *"name=$AGAIN "*) echo "deployment.apps/$AGAIN" ;; esac ;;
   *"get daemonset"*) [ "$AGAIN" != agents ] || echo daemonset.apps/wholeip ;;
+  *"get services"*) [ "$ADDRESSES" != unknown ] || exit 1; printf '%s' "$ADDRESSES" ;;
   *"get configmaps"*) [ "$MAPS" != unknown ] || exit 1; printf '%b' "$MAPS" ;;
   *"get job dnsproxy"*) echo "$STATUS" ;;
   *"create job wholeip"*) cat "$TEMPLATE" ;;
@@ -96,6 +97,7 @@ def remove(
     earlier: str = "end",
     jobs: str = DONE,
     maps: str = "",
+    addresses: str = "",
     again: str = "",
     wait: str = "4",
 ) -> Removal:
@@ -121,6 +123,7 @@ def remove(
         "EARLIER": earlier,
         "JOBS": jobs,
         "MAPS": maps,
+        "ADDRESSES": addresses,
         "AGAIN": again,
         "SECONDS_TO_WAIT": wait,
     }
@@ -218,6 +221,24 @@ def test_nothing_is_deleted_if_the_uninstaller_is_gone_and_the_stanza_is_not(
     assert done.status == 1
     assert not done.deleted
     assert told in done.told
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("10.96.0.53", 1),
+        ("10.96.0.5", 0),
+        ("10.96.0.53 2001:db8::53", 1),
+        ("2001:db8::53 192.0.2.9", 0),
+        ("unknown", 1),
+    ],
+    ids=["asked", "a longer one is asked", "both families", "others", "no answer"],
+)
+def test_a_stanza_without_its_markers_is_known_by_dnsproxys_address(address: str, status: int, tmp_path: Path) -> None:
+    maps = r'coredns {"Corefile":".:53 {\\n forward . 10.96.0.53 /etc/resolv.conf {\\n }\\n}"}' + r"\n"
+    done = remove(tmp_path, "my-cluster", uninstaller="nowhere", maps=maps, addresses=address)
+    assert done.status == status, done.told
+    assert done.deleted is (status == 0)
 
 
 @pytest.mark.parametrize("part", ["dnsproxy", "printing"])
