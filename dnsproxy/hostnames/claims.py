@@ -98,7 +98,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_additional(self) -> bool:
-        """Whether ingress-nginx serves the hostname by an annotation, and only where no object has it by a rule."""
+        """Whether the hostname is of an annotation of ingress-nginx, which no other controller serves."""
         return not self.terms.routed and self.origin.kind == "Ingress"
 
 

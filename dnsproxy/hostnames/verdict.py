@@ -8,14 +8,11 @@ wrong answer is worse.
 
 A target without a ready endpoint takes no name away from its claim: only another claim of the same namespace is
 answered meanwhile. Otherwise the name of a relay that restarts would go to whoever claims it, too.
-
-An additional hostname of an Ingress (Claim.is_additional) yields to every ordinary claim that is not refused, whatever
-their ages, and the name passes at once, as in ingress-nginx. It yields also while that claim has no address.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -85,8 +82,6 @@ class _Trial(NamedTuple):
     """Whether a guard, a right or its public record denies the claim, whatever its target is."""
     denial: str | None
     unready: bool = False
-    yields: bool = False
-    """Whether an object that has the name by itself denies the claim, and nothing else does."""
 
     @property
     def namespace(self) -> str:
@@ -126,10 +121,9 @@ def judge(
         # Nearly every name: its one claim, of the namespace that has the name already.
         if tenure is None or tenure.holder.namespace == only.claim.origin.namespace:
             return Verdict(only.claim, only.addresses, (), only.doubt, contenders=(only.claim,))
-    trials = _yielding(trials)
     able = [one for one in trials if one.denial is None]
     first = next((one for one in able if one.addresses), None)
-    owner = _owner_of(trials, first, tenure)
+    owner = _owner_of(able, first, tenure)
     rival = first.claim.origin if first is not None and owner is not first else None
     lent = first if owner is None and first is not None and _is_as_before(first, before) else None
     winner = lent or _stand_in(able, owner)
@@ -150,28 +144,14 @@ def judge(
     )
 
 
-def _yielding(trials: list[_Trial]) -> list[_Trial]:
-    """The same, with additional hostnames denied where an object has the name by itself."""
-    first = next((one for one in trials if not one.refused and not one.claim.is_additional), None)
-    if first is None:
-        return trials
-    denial = f"{first.claim.origin} has it by itself, before any server-alias and from-to-www-redirect"
-    return [
-        one._replace(refused=True, denial=denial, yields=True) if one.claim.is_additional and not one.refused else one
-        for one in trials
-    ]
-
-
-def _owner_of(trials: Sequence[_Trial], first: _Trial | None, tenure: Tenure | None) -> _Trial | None:
+def _owner_of(able: Iterable[_Trial], first: _Trial | None, tenure: Tenure | None) -> _Trial | None:
     """The claim that has the name; `first` would have it by its rank."""
     if first is None or tenure is None or tenure.ended or first.claim.terms.addresses:
         return first
     namespace = tenure.holder.namespace
     if first.namespace == namespace:
         return first
-    if any(one.yields and one.claim.origin == tenure.holder for one in trials):
-        return first
-    own = next((one for one in trials if one.denial is None and one.addresses and one.namespace == namespace), None)
+    own = next((one for one in able if one.addresses and one.namespace == namespace), None)
     return first if own is not None and _is_route_of(first.claim, own.claim) else own
 
 

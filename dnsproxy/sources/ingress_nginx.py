@@ -1,7 +1,7 @@
 """ingress-nginx: the hostnames that annotations add to the hosts of an Ingress's rules, on this controller alone.
 
 The law: pure; in doubt a hostname is left to the upstreams. The controller drops an alias, and the other half of www,
-where a server has the host by a rule: their claims yield (Claim.is_additional). Its class is a right (rights.py).
+where a server has the host by a rule; the answer is the same. Its class is a right (rights.py).
 
 https://github.com/kubernetes/ingress-nginx/blob/dbb11b92/internal/ingress/controller/controller.go createServers
 https://github.com/kubernetes/ingress-nginx/blob/dbb11b92/pkg/util/ingress/ingress.go BuildRedirects

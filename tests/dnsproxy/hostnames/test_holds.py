@@ -340,25 +340,18 @@ def test_no_route_takes_the_name_of_a_listener_without_a_gateway() -> None:
 ALIAS: Final = with_terms(claim("infra", 1, "alias"), routed=False)
 
 
-def test_a_rule_takes_the_name_of_an_alias_at_once_and_keeps_it_as_any_other() -> None:
+def test_a_rule_takes_no_name_of_an_older_alias_and_waits_for_it_as_for_any_other() -> None:
+    """Else a tenant could take the name again and again, and leave it without an answer each time."""
     game = played(ALIAS)
     rule = claim("shop", 9)
     game.put(rule)
-    assert game.owner == "shop"
     game.drop(rule)
+    assert game.owner == "infra"
+    game.put(rule)
+    game.drop(ALIAS)
     assert game.owner == ""
     game.wait(HOLD)
-    assert game.owner == "infra"
-
-
-def test_an_alias_beside_a_rule_of_its_namespace_gives_no_name_away() -> None:
-    """While the rule's Ingress is created again."""
-    rule = claim("infra", 1)
-    game = played(rule, ALIAS, claim("shop", 9))
-    game.drop(rule)
-    assert game.owner == ""
-    game.put(claim("infra", 12))
-    assert game.owner == "infra"
+    assert game.owner == "shop"
 
 
 def test_each_waiting_namespace_is_news_once() -> None:
