@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 
 from dnsproxy.corefile.edits import Place, cut
-from dnsproxy.corefile.forward_directive import parse_forward
+from dnsproxy.corefile.forward_directive import Forward, parse_forward
 from dnsproxy.corefile.lexer import Comment, comments, lex
-from dnsproxy.corefile.model import Corefile, CorefileError, ServerBlock, listed
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, ServerBlock, listed
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.stanza import POLICY, format_begin
 from dnsproxy.corefile.unmarked import find_unmarked
@@ -78,8 +78,16 @@ def zones_with_upstreams(corefile: Corefile) -> frozenset[str]:
     inside = range(region.start.index, region.stop.index)
     ours = [one for block in corefile.blocks for one in block.named("forward") if one.index in inside]
     count = count_addresses(region.begin)
-    found = [parse_forward(one) for one in ours]
+    found = [parsed for one in ours if (parsed := _parsed(one)) is not None]
     return frozenset(one.zone for one in found if one.zone is not None and len(one.upstreams) > count)
+
+
+def _parsed(directive: Directive) -> Forward | None:
+    """What somebody has changed within our markers is cut out all the same."""
+    try:
+        return parse_forward(directive)
+    except CorefileError:
+        return None
 
 
 def _has_marker(text: str) -> bool:
@@ -94,7 +102,7 @@ def _find_unmarked_region(corefile: Corefile) -> Region | None:
     unmarked = find_unmarked(corefile)
     if unmarked is None:
         return None
-    first, after = unmarked.first.index, unmarked.after.index
+    first, after = unmarked.first.index, unmarked.stop
     start = corefile.gap(first).rfind("\n") + 1 or len(corefile.gap(first))
     # What its owner has written above the next forward stays.
     stop = corefile.gap(after).find("\n") + 1 or len(corefile.gap(after))

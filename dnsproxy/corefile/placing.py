@@ -120,8 +120,11 @@ def other_forwarding(block: ServerBlock) -> str:
     """What in a block may forward names that none of its own forwards serves; empty if nothing does."""
     if block.imports:
         return "an imported file may have one"
+    variable = next((one.line for one in block.named("forward") if parse_forward(one).zone is None), None)
+    if variable is not None:
+        return f"the zone of the forward of line {variable} is a variable"
     other = next((one for one in block.directives if one.name not in _FORWARDS_NOTHING), None)
-    return f"{shown(other.name)} (line {other.line}) may answer its names" if other else ""
+    return f"{shown(other.name)} (line {other.line}) may answer what no forward serves" if other else ""
 
 
 def find_layout(corefile: Corefile, site: Site) -> Layout:
@@ -154,10 +157,10 @@ def _check_forwards_nothing(
 ) -> None:
     """Raises CorefileError unless CoreDNS refuses the names of a zone that no plugin before `forward` answers."""
     normal = normalize_zone(zone)
-    # Names under `except` are no dnsproxy's, and a zone of the environment may be this one.
-    may_serve = any(forward.zone is None or is_at_or_below(normal, forward.zone) for forward in forwards)
-    other = other_forwarding(block)
-    if normal not in forwarded and not may_serve and not other and block.closing is not None:
+    # Names under `except` are no dnsproxy's.
+    may_serve = any(forward.zone is not None and is_at_or_below(normal, forward.zone) for forward in forwards)
+    other = other_forwarding(block) or ("it ends without a brace" if block.closing is None else "")
+    if normal not in forwarded and not may_serve and not other:
         return
     what = f"no forward of this server block serves {zone}" if forwards else "the server block of . has no forward"
     reason = f"{what}, so there are no upstreams to fall back on" + (f"; {other}" if other else "")

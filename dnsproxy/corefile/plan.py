@@ -57,10 +57,12 @@ def plan_install(
     corefile = without_region(before)
     site = find_site(corefile, zones, forwarded=zones_with_upstreams(before))
     theirs = site.block.named("forward")
-    if theirs and coredns_version is not None and coredns_version < SEVERAL_FORWARDS:
+    count = len(theirs) + len(site.originals)
+    if count > 1 and coredns_version is not None and coredns_version < SEVERAL_FORWARDS:
         shown = ".".join(map(str, coredns_version))
-        reason = f"CoreDNS {shown} takes one forward per server block, and this one has it"
-        raise CorefileError(theirs[0].line, reason, "upgrade CoreDNS to 1.9.4 or newer")
+        reason = f"CoreDNS {shown} takes one forward per server block, and this one would have {count}"
+        line = theirs[0].line if theirs else site.block.line
+        raise CorefileError(line, reason, "upgrade CoreDNS to 1.9.4 or newer")
     unique = tuple(dict.fromkeys(addresses))
     forwards = [
         make_forward(zone, original, addresses=unique, coredns_version=coredns_version)

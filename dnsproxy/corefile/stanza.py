@@ -53,7 +53,7 @@ PREFER_UDP = "prefer_udp"
 lost datagram, but 1 to 30 seconds for a connection that is never established, by its recent average
 (plugin/pkg/proxy/connect.go). After five seconds it ends the query without asking the original upstreams."""
 
-_ALONE = (POLICY, f"max_fails {MAX_FAILS}", PREFER_UDP)
+ALONE = (POLICY, f"max_fails {MAX_FAILS}", PREFER_UDP, f"max_concurrent {MAX_CONCURRENT}")
 """The options of a `forward` without other upstreams."""
 
 _FAILOVER_CODES = ("SERVFAIL", "REFUSED")
@@ -98,7 +98,7 @@ def make_forward(
     notes = list(_notes_on_addresses(addresses))
     if original is None:
         notes.append(f"no forward serves {zone}: its other names fail with SERVFAIL, where CoreDNS refused them")
-        return StanzaForward(zone, tuple(map(format_address, addresses)), _ALONE, tuple(notes))
+        return StanzaForward(zone, tuple(map(format_address, addresses)), ALONE, tuple(notes))
     _check_upstreams(original, addresses)
     options = [
         POLICY,

@@ -35,7 +35,8 @@ _MATCHES: Final[dict[Match, Callable[[str, str], bool]]] = {
 }
 _MODES: Final = ("continue", "stop")
 _CLASSES: Final = ("IN", "ANY")
-_ADDRESS_TYPES: Final = ("A", "AAAA", "ANY")
+_ADDRESS_TYPES: Final = ("A", "ANY")
+"""A template for AAAA alone is a common way to switch IPv6 off; the stanza still answers A."""
 _LEAST: Final = 2
 """Words of a rewrite: with fewer on its line, the nested block has them."""
 

@@ -1,7 +1,7 @@
 """Our stanza without its markers: a migration of the Corefile (kubeadm, Cluster API) drops every comment.
 
 The law: forwards are ours if they are, zone by zone and option by option, what an install writes before the forward
-behind them, for any addresses of dnsproxy. What differs in a word is its owner's.
+behind them, or where there is none, for any addresses of dnsproxy. What differs in a word is its owner's.
 https://github.com/coredns/corefile-migration
 """
 
@@ -28,8 +28,8 @@ class Unmarked:
     """A stanza without markers."""
 
     first: Directive
-    after: Directive
-    """The forward behind it."""
+    stop: int
+    """The index of the word behind it: a directive, an import, or the brace that closes the block."""
     addresses: int
     """How many of dnsproxy it has."""
 
@@ -45,13 +45,21 @@ def _in_block(block: ServerBlock) -> Iterator[Unmarked]:
             forwards = [parse_forward(one) for one in run]
         except CorefileError:
             continue
+        behind = [*(one.index for one in run[1:]), _index_behind(block, run[-1])]
         for start in range(len(run)):
-            for stop in range(len(run) - 1, start, -1):
+            for stop in range(len(run), start, -1):
                 # The forward behind it may come from a snippet; the stanza itself is written out.
                 if any(one.imported for one in run[start:stop]):
                     continue
-                if addresses := _addresses(forwards[start:stop], forwards[stop:]):
-                    yield Unmarked(run[start], run[stop], addresses)
+                index = behind[stop - 1]
+                if index is not None and (addresses := _addresses(forwards[start:stop], forwards[stop:])):
+                    yield Unmarked(run[start], index, addresses)
+
+
+def _index_behind(block: ServerBlock, last: Directive) -> int | None:
+    """The index of the word behind a directive; None at the end of a file without a closing brace."""
+    indexes = (*(one.index for one in block.directives), *(one.index for one in block.imports))
+    return min((index for index in indexes if index > last.index), default=block.closing)
 
 
 def _runs(block: ServerBlock) -> Iterator[list[Directive]]:
@@ -59,7 +67,7 @@ def _runs(block: ServerBlock) -> Iterator[list[Directive]]:
     entries: list[Directive | Import] = sorted((*block.directives, *block.imports), key=lambda one: one.index)
     for is_forward, group in groupby(entries, key=lambda one: isinstance(one, Directive) and one.name == "forward"):
         run = [one for one in group if isinstance(one, Directive)]
-        if is_forward and 1 < len(run) <= _MOST:
+        if is_forward and len(run) <= _MOST:
             yield run
 
 
@@ -68,23 +76,23 @@ def _addresses(ours: Sequence[Forward], others: Sequence[Forward]) -> int:
     heads: set[tuple[Endpoint, ...]] = set()
     for forward in ours:
         original = next((one for one in others if forward.zone is not None and one.serves(forward.zone)), None)
-        head = None if original is None else _head(forward, original)
-        if original is None or head is None or not _is_written(forward, original, head):
+        head = _head(forward, original)
+        if head is None or not _is_written(forward, original, head):
             return 0
         heads.add(head)
     return len(next(iter(heads))) if len(heads) == 1 else 0
 
 
-def _head(forward: Forward, original: Forward) -> tuple[Endpoint, ...] | None:
+def _head(forward: Forward, original: Forward | None) -> tuple[Endpoint, ...] | None:
     """The addresses before as many upstreams as the original has; None if there are none."""
-    count = len(forward.upstreams) - len(original.upstreams)
+    count = len(forward.upstreams) - (len(original.upstreams) if original else 0)
     try:
         return tuple(parse_endpoint(one, default_port=DNS_PORT) for one in forward.upstreams[: max(0, count)]) or None
     except ValueError:
         return None
 
 
-def _is_written(forward: Forward, original: Forward, head: tuple[Endpoint, ...]) -> bool:
+def _is_written(forward: Forward, original: Forward | None, head: tuple[Endpoint, ...]) -> bool:
     written = tuple(option.raw for option in forward.options)
     if POLICY not in written:
         return False  # nearly every forward of others

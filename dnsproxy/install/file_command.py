@@ -75,6 +75,9 @@ def _notes_on_upstreams(source: CorefileInput, zones: Sequence[str]) -> Iterator
     for route in dict.fromkeys(route_for(zone, routes) for zone in zones):
         if route is not None and route.fault:
             yield f"dnsproxy forwards all other names to other upstreams than line {route.line} does: {route.fault}"
+        elif route is not None and not route.upstreams:
+            follow = "start dnsproxy serve with --upstream-configmap, or it asks the node's nameservers"
+            yield f"names of {route.zone} go nowhere: {follow}"
         elif route is not None and route.upstreams != (NODE,):
             flags = " ".join(f"--upstream {upstream}" for upstream in route.upstreams)
             where = f"start dnsproxy serve with {flags}, or with --upstream-configmap"

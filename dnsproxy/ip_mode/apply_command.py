@@ -22,7 +22,7 @@ from dnsproxy.ip_mode.running import changes_of, connected, prepare
 from dnsproxy.ip_mode.selection import PROXY
 from dnsproxy.ip_mode.showing import Waiting, announce, finish
 from dnsproxy.ip_mode.survey import survey
-from dnsproxy.ip_mode.writing import check_kept, settle
+from dnsproxy.ip_mode.writing import look_last, settle
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
@@ -54,7 +54,8 @@ async def apply(request: WriteRequest) -> int:
             report = replace(report, undone=True)
         elif made:
             # The proof and the statuses take seconds.
-            check_kept(await look())
+            changed, unseen = await look_last(look)
+            report = replace(report, changed=changed, unseen=unseen)
         return finish(report, request)
 
 

@@ -42,6 +42,10 @@ class Report:
     rewrites: tuple[Rewrite, ...] = ()
     rewrote: bool = False
     """Whether statuses were to be written anew."""
+    changed: str = ""
+    """What another program has changed by the last look, for people."""
+    unseen: str = ""
+    """Why the last look saw nothing."""
 
 
 def judge(report: Report) -> Verdict:
@@ -58,6 +62,11 @@ def judge(report: Report) -> Verdict:
     failed = sum(rewrite.result == "failed" for rewrite in report.rewrites)
     if failed:
         return Verdict(ExitStatus.NO, f"{_done(report)}; {failed} of {len(report.rewrites)} statuses are not rewritten")
+    if report.changed:
+        text = f"{_done(report)}, and changed again by another program ({report.changed}): end it and run this again"
+        return Verdict(ExitStatus.NO, text)
+    if report.unseen:
+        return Verdict(ExitStatus.UNKNOWN, f"{_done(report)}; whether it stays so is unknown: {report.unseen}")
     return _judge_remove(report) if plan.mode == "remove" else _judge_apply(report)
 
 

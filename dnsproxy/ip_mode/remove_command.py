@@ -18,7 +18,7 @@ from dnsproxy.ip_mode.running import changes_of, connected, prepare
 from dnsproxy.ip_mode.showing import Waiting, announce, finish
 from dnsproxy.ip_mode.status_writes import VIP
 from dnsproxy.ip_mode.survey import survey
-from dnsproxy.ip_mode.writing import check_kept, settle
+from dnsproxy.ip_mode.writing import look_last, settle
 from sidecar.kubernetes.http import ApiClient
 
 
@@ -41,8 +41,9 @@ async def remove(request: WriteRequest) -> int:
             waiting = Waiting("the statuses to become VIP", request)
             rewrites = await rewrite_all(client, plan.services, VIP, waiting)
             waiting.end()
-            report = replace(report, rewrites=await look_again(client, rewrites, VIP))
-            check_kept(await look())
+            rewrites = await look_again(client, rewrites, VIP)
+            changed, unseen = await look_last(look)
+            report = replace(report, rewrites=rewrites, changed=changed, unseen=unseen)
         return finish(report, request)
 
 

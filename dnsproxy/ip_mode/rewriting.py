@@ -7,6 +7,7 @@ written again, until the wait is over. What a program that watches the statuses 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -40,11 +41,18 @@ async def rewrite_all(
 
 
 async def look_again(client: ApiClient, rewrites: tuple[Rewrite, ...], mode: str) -> tuple[Rewrite, ...]:
-    """The outcomes as another look finds them, if a status was written; never raises ApiError."""
+    """The outcomes as another look finds them, if a status was written; never raises ApiError.
+
+    What was written again is written once more: its writer may have asked while the deleted policy still worked.
+    """
     if not any(one.result == "rewritten" for one in rewrites):
         return rewrites
-    await trio.sleep(_WATCHER_SECONDS)
-    return tuple([await _seen_again(client, one, mode) for one in rewrites])
+    seen = await _see_later(client, rewrites, mode)
+    undone = [after.service for before, after in zip(rewrites, seen, strict=True) if after.failure != before.failure]
+    for ref in undone:
+        with suppress(ApiError):
+            await _write_once(client, ref, mode)
+    return await _see_later(client, rewrites, mode) if undone else seen
 
 
 async def _rewrite(
@@ -72,6 +80,11 @@ async def _rewrite(
         await trio.sleep(PAUSE)
 
 
+async def _see_later(client: ApiClient, rewrites: tuple[Rewrite, ...], mode: str) -> tuple[Rewrite, ...]:
+    await trio.sleep(_WATCHER_SECONDS)
+    return tuple([await _seen_again(client, one, mode) for one in rewrites])
+
+
 async def _seen_again(client: ApiClient, rewrite: Rewrite, mode: str) -> Rewrite:
     if rewrite.failure or rewrite.gone:
         return rewrite
@@ -83,7 +96,7 @@ async def _seen_again(client: ApiClient, rewrite: Rewrite, mode: str) -> Rewrite
         return replace(rewrite, failure=f"whether it stays so is unknown: {one_line(str(error))}")
     if set(after) <= {mode}:
         return rewrite
-    again = "another program has written it again, such as `dnsproxy ip-mode --watch`: end it and run this again"
+    again = "its provider, or a program such as `dnsproxy ip-mode --watch`, has written it again"
     return replace(rewrite, after=after, failure=again)
 
 

@@ -19,6 +19,7 @@ from sidecar.kubernetes.errors import ApiError, Conflict, Forbidden, NotFound, R
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
+from sidecar.values.text import one_line
 
 TRYING_SECONDS: Final = 30.0
 """Seconds in which lost connections and conflicts lead to another attempt: an API server restarts in ten."""
@@ -56,11 +57,12 @@ async def settle(
     return tuple(made.values())
 
 
-def check_kept(changes: Sequence[Change]) -> None:
-    """Raises StartError if the last look finds something to change again."""
-    if changes:
-        text = f"{_names(changes)}: another program has undone the write; end it and run this again"
-        raise StartError(text, status=ExitStatus.NO)
+async def look_last(look: Callable[[], Awaitable[Sequence[Change]]]) -> tuple[str, str]:
+    """Names what another program has changed since, or the reason why that is unknown; empty texts if neither."""
+    try:
+        return _names(await look()), ""
+    except (StartError, ApiError) as error:
+        return "", one_line(str(error))
 
 
 async def _write(client: ApiClient, changes: Sequence[Change], made: dict[str, Change]) -> None:

@@ -86,7 +86,7 @@ class UpstreamWatch:
             if route.fault:
                 at = f"line {route.line}: " if route.line else ""
                 where = f"names of {cut(route.zone, MAXIMUM_NAME)} go to {node}"
-                faults.append(f"ConfigMap {self._source}: {at}{route.fault}; {where}, or set --upstream")
+                faults.append(f"ConfigMap {self._source}: {at}{route.fault}; {where}; or set --upstream")
         return faults
 
     @property

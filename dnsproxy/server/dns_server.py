@@ -36,7 +36,7 @@ POLLED: Final = 4
 _GOING_ON: Final = 0.5
 """Seconds of a drain in which datagrams are answered as before while connections end."""
 _EMPTYING: Final = 1.0
-"""Seconds for what the kernel has queued: a flood of connections must not outlast the drain."""
+"""Seconds for the datagrams that the kernel has queued."""
 
 _StreamResult = bytes | Forward | Transfer | Elsewhere | None
 

@@ -259,7 +259,7 @@ class StreamConnection:
             with trio.CancelScope(deadline=self._waiting_since + patience) as self._idle:
                 await self._receive()
             self._waiting_since = None
-        if not (received or self._ended or self._looked) and self._stream.socket.is_readable():
+        if not (received or self._ended or self._looked or self._giving_way) and self._stream.socket.is_readable():
             # It came while the wait ended, or before a connection that is to end was served.
             self._looked = self._stopping
             await self._receive(_LAST_CHUNK)

@@ -130,19 +130,18 @@ class StreamServer:
             await self._emptied.wait()
 
     async def _stop_accepting(self) -> None:
-        own = [listener for listener, accepting in self._accepting.items() if accepting.own]
+        # Not once more: a listener that was shut down is readable for ever.
+        accepting = self._accepting.items()
+        own = [listener for listener, one in accepting if one.own and not one.scope.cancel_called]
         with trio.move_on_after(_ACCEPTING):
-            # The kernel has no event for an empty queue.
-            while True:
-                if not any(listener.socket.is_readable() for listener in own):
-                    break
+            while any(listener.socket.is_readable() for listener in own):  # the kernel has no event for this
                 await trio.lowlevel.checkpoint()
         for listener in own:
             # Not close(): other processes of this server may have the socket open.
             with suppress(OSError):
                 listener.socket.shutdown(socket.SHUT_RDWR)
-        for accepting in self._accepting.values():
-            accepting.scope.cancel()
+        for one in self._accepting.values():
+            one.scope.cancel()
 
     def _note_end(self) -> None:
         if not self._connections and not self._accepting:

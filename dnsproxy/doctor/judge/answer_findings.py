@@ -12,7 +12,7 @@ from typing import Final
 
 from dnsproxy.dns.names import is_wildcard
 from dnsproxy.doctor.facts.model import Facts, OwnService
-from dnsproxy.doctor.judge.answering_lines import FindLine, find_lines, names_of
+from dnsproxy.doctor.judge.answering_lines import FindLine, find_lines, is_explained
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.cures import class_of, target_line
 from dnsproxy.doctor.judge.dns_findings import only_rewrites
@@ -98,7 +98,7 @@ def _judge_loaded(ways: Ways, facts: Facts, find: FindLine) -> Iterator[Finding]
         step = Remedy("see which names are left out, and why", (STATUS if automatic else "dnsproxy status",))
         yield Finding("not-answered", Severity.PROBLEM, text, ways.about, evidence, (step,), hostnames)
         return
-    if all(find(name) is not None for name in names_of(ways, facts)):
+    if is_explained(ways, facts, find):
         return
     text = "the cluster's DNS asks dnsproxy, but answers with an address that is not dnsproxy's for these hosts"
     why = f"kubectl -n switchback exec deploy/dnsproxy -- dnsproxy explain {quote(hostnames[0])}"

@@ -54,11 +54,13 @@ def judge_lines(every: Sequence[Ways], facts: Facts) -> Iterator[Finding]:
     installed = bool(_zones(facts))
     found: dict[_Effect | None, dict[str, TakenLine]] = {}
     for ways in every:
-        for host in names_of(ways, facts):
-            line = find(host)
-            if line is None or (installed and looked_up.is_same(host)):
+        lines = {host: line for host in names_of(ways, facts) if (line := find(host)) is not None}
+        # Of a large group, some hosts alone are looked up, and dialled for all that one line takes.
+        seen = {line.what for host, line in lines.items() if looked_up.has(host)}
+        for host, line in lines.items():
+            if installed and not looked_up.would_help(host, ways):
                 continue
-            effect = _effect(looked_up.has(host), line, ways, facts) if installed else None
+            effect = _effect(line.what in seen, line, ways, facts) if installed else None
             if effect is not None or not installed:
                 found.setdefault(effect, {})[host] = line
     for effect, taken in found.items():
@@ -81,6 +83,12 @@ def taken_by_lines(names: Sequence[str], facts: Facts) -> tuple[str, ...]:
     """Which of the names a line takes before a stanza."""
     find = find_lines(facts)
     return tuple(name for name in names if find(name) is not None) if _zones(facts) else ()
+
+
+def is_explained(ways: Ways, facts: Facts, find: FindLine) -> bool:
+    """Whether a line takes each host of a group, and dnsproxy's own answer would be another one, and serve pods."""
+    looked_up = _LookedUp.of(facts)
+    return all(find(name) is not None and looked_up.would_help(name, ways) for name in names_of(ways, facts))
 
 
 def names_of(ways: Ways, facts: Facts) -> tuple[str, ...]:
@@ -113,11 +121,15 @@ class _LookedUp:
     def has(self, host: str) -> bool:
         return host in self.cluster and not self.cluster[host].fault
 
-    def is_same(self, host: str) -> bool:
-        """Whether both answers are known and have the same addresses."""
+    def would_help(self, host: str, ways: Ways) -> bool:
+        """Whether dnsproxy's answer is unknown, or another one at which pods were not seen to fail."""
         own = self.own.get(host)
-        whole = own is not None and not own.fault and not own.partial
-        return own is not None and whole and self.has(host) and _addresses(own) == _addresses(self.cluster[host])
+        if own is None or own.fault or own.partial:
+            return True
+        if self.has(host) and _addresses(own) == _addresses(self.cluster[host]):
+            return False
+        failing = {normalize_address(one.address) for one in ways.failing}
+        return not (own.addresses and _addresses(own) <= failing)
 
 
 def _addresses(lookup: Lookup) -> frozenset[str]:

@@ -15,9 +15,12 @@ from dnsproxy.cluster_dns.method_choice import ConfigMapKey, Method
 from dnsproxy.cluster_dns.original_upstreams import routes_without_stanza
 from dnsproxy.cluster_dns.refusal import ChangeRefused, refusal_of
 from dnsproxy.cluster_dns.traces import Trace, find_traces
+from dnsproxy.corefile.markers import zones_with_upstreams
 from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.plan import no_upstreams_left, plan_uninstall
 from dnsproxy.corefile.upstream_routes import route_for
+from dnsproxy.corefile.zones import normalize_zone
 from dnsproxy.install.change.config_map import (
     OBJECT,
     ConfigMapChange,
@@ -71,13 +74,21 @@ def _check_upstreams_left(trace: Trace, found: Found) -> None:
             continue
         try:
             routes = routes_without_stanza(server)
-            lost = next((zone for zone in trace.zones if route_for(zone, routes) is None), None)
+            lost = next((zone for zone in _forwarded(trace, corefile) if route_for(zone, routes) is None), None)
         except ValueError:
             # What cannot be read is no reason to keep the stanza.
             continue
         if lost is not None:
             error = no_upstreams_left(lost, 1)
             raise ChangeRefused(error.reason, error.remedy, place=str(trace.target))
+
+
+def _forwarded(trace: Trace, corefile: FoundCorefile) -> Iterable[str]:
+    """The zones of a stanza that had a forward before it."""
+    if trace.method is not Method.COREFILE:
+        return trace.zones
+    had = zones_with_upstreams(parse_corefile(corefile.text))
+    return (zone for zone in trace.zones if normalize_zone(zone) in had)
 
 
 def _reads(corefile: FoundCorefile, target: ConfigMapKey) -> bool:

@@ -133,7 +133,8 @@ def _by_ports(one: SubjectFacts, service: ServiceFacts, facts: Facts, lines: tup
         kept_out = _kept_out(one, service, facts, lines, states)
         shake = handshake_of(one.subject, service.key, facts, headers=own_headers(states))
         steers, evidence = _steers(one, last, shake), (*known, _told(shake), *unknown)
-        return kept_out or Decision(one.subject, Verdict.RELAY, evidence, service, states, steers, waits=bool(unknown))
+        waits = any(state.mute and state.demand is Demand.UNKNOWN for state in web)
+        return kept_out or Decision(one.subject, Verdict.RELAY, evidence, service, states, steers, waits=waits)
     if not web:
         return _unknown(one, facts, service, *lines, "it has no port for HTTP or TLS")
     if Demand.PLAIN in demands and not unknown and not any(map(_is_down, web)):

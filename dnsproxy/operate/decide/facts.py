@@ -105,6 +105,8 @@ class Probed:
     """The versions of the header that it understood: v1, v2."""
     detail: str = ""
     """The answers, for people: `plain closed, v1 answered (404)`."""
+    reached: bool = True
+    """Whether a host took or refused a connection; False behind a network policy that drops it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class PortState:
     """By address of an endpoint: what the relay sends there instead."""
     evidence: str = ""
     mute: bool = False
-    """Whether every endpoint was probed, and none has shown what it takes."""
+    """Whether every endpoint was reached by a probe, and none has shown what it takes."""
     backend: str = ""
     """The Service `NAMESPACE/NAME` that has this port, if it is not the controller's."""
 
@@ -158,7 +158,7 @@ def _judge(
     unknown = (place for place in (*endpoints, *service.leaving.get(port, ())) if place not in own)
     own |= {place: exceptions[port, place.host] for place in unknown if (port, place.host) in exceptions}
     evidence = f"port {port} {_told(demand, endpoints, seen)}"
-    mute = bool(seen) and complete and not any(one.mode in CLEAR for one in seen.values())
+    mute = bool(seen) and complete and all(one.reached and one.mode not in CLEAR for one in seen.values())
     return PortState(port, tls, demand, header, _exceptions(own, header), evidence, mute)
 
 

@@ -16,7 +16,8 @@ from dnsproxy.operate.decide.facts import Probed
 from dnsproxy.operate.decide.probing import UNSERVED, BalancerProbe
 from sidecar.values.endpoints import Endpoint
 
-_NOWHERE: Final = frozenset([Outcome.REFUSED, Outcome.UNREACHABLE, Outcome.NO_ROUTE])
+_DROPPED: Final = frozenset([Outcome.UNREACHABLE, Outcome.NO_ROUTE])
+_NOWHERE: Final = _DROPPED | {Outcome.REFUSED}
 _HEADERS: Final = (Header.PLAIN, Header.V1, Header.V2)
 
 
@@ -45,7 +46,8 @@ def shown_by(made: Sequence[Probe]) -> Probed:
         shown = [one for one in made if one.hostname == hostname]
         if header_mode_of(shown) in CLEAR:
             break
-    return Probed(header_mode_of(shown), versions_of(shown), ", ".join(map(_told, shown)))
+    reached = any(one.outcome not in _DROPPED for one in shown)
+    return Probed(header_mode_of(shown), versions_of(shown), ", ".join(map(_told, shown)), reached)
 
 
 def balancer_connections(wanted: BalancerProbe) -> Iterator[tuple[Endpoint, bool, str]]:

@@ -186,6 +186,30 @@ def test_where_nothing_is_forwarded_dnsproxy_is_the_only_upstream_and_comes_out_
     assert plan_uninstall(change.new).new == text
 
 
+@pytest.mark.parametrize("text", FORWARDLESS)
+@pytest.mark.parametrize("zones", [(".",), ("apps.example.org", "example.net")], ids=["the root", "two zones"])
+def test_where_nothing_is_forwarded_the_stanza_is_known_without_its_markers_too(
+    text: str, zones: tuple[str, ...]
+) -> None:
+    """A migration by kubeadm drops every comment."""
+    marked = installed(text, zones=zones, version=NEWEST).new
+    bare = "".join(line for line in marked.splitlines(keepends=True) if " switchback" not in line)
+    assert bare != marked
+    assert plan_uninstall(bare).new == text
+    assert installed(bare, zones=zones, version=NEWEST).new == marked
+
+
+def test_an_old_coredns_takes_no_stanza_of_two_forwards() -> None:
+    with pytest.raises(CorefileError, match="one forward per server block, and this one would have 2"):
+        installed(".:53 {\n    errors\n}\n", zones=("a.test", "b.test"), version=(1, 8, 6))
+
+
+def test_a_stanza_that_somebody_has_made_unreadable_comes_out_all_the_same() -> None:
+    text = installed(ROOT_BLOCK).new.replace("policy sequential", "import policy")
+    assert plan_uninstall(text).new == ROOT_BLOCK
+    assert installed(text).new == installed(ROOT_BLOCK).new
+
+
 def test_a_forward_that_comes_later_becomes_the_second_upstream_and_stays() -> None:
     text = installed(".:53 {\n    errors\n}\n").new
     later = text.replace("    errors\n", "    errors\n    forward . 192.0.2.1\n")

@@ -50,6 +50,7 @@ LEAVING = {
     "a prefix without its dot": "rewrite name prefix ap relay\n",
     "another plugin": "forward app.example.org 192.0.2.1\n",
     "a template for another type": "template IN MX example.org {\n  rcode NXDOMAIN\n}\n",
+    "a template that switches IPv6 off": "template IN AAAA example.org {\n  rcode NOERROR\n}\n",
     "a template for another class": "template CH A example.org {\n  rcode NXDOMAIN\n}\n",
     "a template of its block": "template IN A {\n  rcode NXDOMAIN\n}\n",
     "a template with a regular expression": "template IN A example.org {\n  match ^app[.]\n  rcode NXDOMAIN\n}\n",

@@ -169,7 +169,8 @@ def test_a_block_that_forwards_nothing_else_asks_nobody(lines: list[str], expect
     ("text", "reason"),
     [
         pytest.param("", "no server block serves .", id="empty"),
-        pytest.param(block("grpc . 192.0.2.1"), "'grpc' (line 3) may answer its names", id="another plugin"),
+        pytest.param(block("grpc . 192.0.2.1"), "'grpc' (line 3) may answer what", id="another plugin"),
+        pytest.param(block("forward {$Z} 192.0.2.1"), "forward of line 3 is a variable", id="a zone from a variable"),
         pytest.param(
             block("# BEGIN switchback", "forward . 10.96.0.53 192.0.2.1", "# END switchback"),
             "has no `forward .`",

@@ -147,8 +147,13 @@ async def test_a_service_that_is_deleted_meanwhile_leaves_the_proof_unknown_at_o
     assert autojump_clock.current_time() < 1
 
 
-def write_again(api: Api) -> None:
+def set_back(api: Api) -> None:
     api.objects["web"]["status"]["loadBalancer"]["ingress"][0]["ipMode"] = PROXY
+
+
+def watch(api: Api) -> None:
+    set_back(api)
+    api.in_effect = True
 
 
 def delete(api: Api) -> None:
@@ -163,12 +168,13 @@ def lose(api: Api) -> None:
     ("meanwhile", "result", "failure"),
     [
         pytest.param(lambda _: None, "rewritten", "", id="nothing"),
-        pytest.param(write_again, "failed", "written it again, such as `dnsproxy ip-mode --watch`", id="a watcher"),
+        pytest.param(set_back, "rewritten", "", id="a write while the deleted policy still worked"),
+        pytest.param(watch, "failed", "such as `dnsproxy ip-mode --watch`, has written it again", id="a watcher"),
         pytest.param(delete, "deleted", "", id="deleted"),
         pytest.param(lose, "failed", "whether it stays so is unknown", id="no API server"),
     ],
 )
-async def test_the_last_look_is_at_what_a_watcher_may_have_written_again(
+async def test_the_last_look_is_at_what_another_program_may_have_written_again(
     autojump_clock: MockClock,  # noqa: ARG001
     meanwhile: Callable[[Api], None],
     result: str,

@@ -633,6 +633,22 @@ async def test_after_draining_new_connections_are_refused() -> None:
             late.connect(world.address)
 
 
+async def test_a_drain_that_goes_on_does_not_look_at_its_listeners_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are readable for ever once they are shut down."""
+    monkeypatch.setattr("dnsproxy.server.stream_server._ACCEPTING", 1000)
+    async with served() as world, await world.connect() as busy, trio.open_nursery() as nursery:
+        await busy.send_all(framed(b"later"))
+        await wait_until(lambda: world.service.forwarding == 1)
+        with trio.move_on_after(0.05):
+            await world.server.drain()
+        nursery.start_soon(world.server.drain)
+        await trio.testing.wait_all_tasks_blocked()
+        world.service.gates[b"later"].set()
+        assert await read(busy) == b"re:later"
+        await assert_ended_with_fin(busy)
+        await busy.aclose()
+
+
 async def test_draining_answers_the_connections_and_queries_that_only_the_kernel_has_accepted() -> None:
     async with served() as world, await world.connect() as idle:
         await idle.send_all(framed(b"now"))

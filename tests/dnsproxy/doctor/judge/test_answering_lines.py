@@ -111,6 +111,16 @@ def test_a_line_that_gives_what_dnsproxy_answers_is_no_finding() -> None:
         assert "answered-before" not in ids(judge(led_by(HOSTS, address, CLOSED, own=address)))
 
 
+@pytest.mark.parametrize("own", [STRANGE, BALANCER], ids=["the same answer", "another at which pods fail"])
+def test_a_line_is_not_blamed_where_dnsproxys_own_answer_fails_too_and_that_is_told(own: str) -> None:
+    seen = led_by(HOSTS, STRANGE, CLOSED, own=own)
+    seen = replace(seen, lookups=(answering(STRANGE, BALANCER),), probes=(*seen.probes, *probes_at(BALANCER, CLOSED)))
+    seen = replace(seen, lookups=(answering(STRANGE),)) if own == STRANGE else seen
+    diagnosis = judge(seen)
+    assert "answered-before" not in ids(diagnosis)
+    assert "not-answered" in ids(diagnosis)
+
+
 @pytest.mark.parametrize(
     "own",
     [

@@ -405,6 +405,9 @@ def test_a_web_port_whose_header_is_unknown_keeps_its_header_and_is_reported(
     assert decision.evidence[-1] == "port 443 does not show yet whether it demands the PROXY header"
 
 
+MANY = service(ports=(Port(80, "http"), Port(443, "https"), Port(8443, "https-alt")))
+
+
 @pytest.mark.parametrize(
     "facts",
     [
@@ -412,6 +415,7 @@ def test_a_web_port_whose_header_is_unknown_keeps_its_header_and_is_reported(
         pytest.param(cluster(probes=probes_of(p80=MODES.REJECTS), routes=STEERED), id="one takes plain"),
         # Envoy listens at 443 only while a host has a certificate.
         pytest.param(cluster(probes=probes_of(p443=MODES.DEAD), routes=STEERED), id="one accepts no connection"),
+        pytest.param(cluster(CLASS, MANY, probes=probes_of(SERVICE), routes=STEERED), id="one is beyond those probed"),
     ],
 )
 def test_a_class_is_well_whose_ports_all_show_what_they_take(facts: Facts) -> None:

@@ -104,6 +104,14 @@ def test_a_port_that_no_probe_is_answered_at_lets_no_class_go(by_port: dict[str,
     assert [port.port for one in made for port in one.ports] == ports
 
 
+def test_a_port_that_no_probe_reaches_is_tried_through_the_relay_all_the_same() -> None:
+    """Behind a network policy, or the class would keep a relay for ever that reaches nothing either."""
+    probes = {place: replace(one, reached=False) for place, one in probes_of(mode=HeaderMode.UNKNOWN).items()}
+    facts = cluster(routes=(route_of(),), probes=probes)
+    (made,) = due_handshakes(facts, decide(facts), {}, now=0)
+    assert [port.port for port in made.ports] == [80, 443]
+
+
 def test_subjects_of_one_controller_take_turns() -> None:
     routes = (route_of(), route_of(GATEWAY))
     made, _ = played(cluster(subjects=(CLASS, WEB), routes=routes), YES, 400)

@@ -116,7 +116,7 @@ def test_a_controller_that_takes_version_2_alone_is_found_by_a_name_that_is_serv
 )
 def test_where_nobody_listens_no_other_name_is_tried(outcome: Outcome, mode: HeaderMode) -> None:
     found, made = play(lambda *_: outcome)
-    assert (found.mode, len(made)) == (mode, 1)
+    assert (found.mode, found.reached, len(made)) == (mode, outcome is E.REFUSED, 1)
 
 
 def test_the_detail_is_that_of_the_name_that_showed_the_mode() -> None:
