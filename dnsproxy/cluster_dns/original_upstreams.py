@@ -16,9 +16,9 @@ from typing import Final
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server, StubDomains
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.traces import ANNOTATION
-from dnsproxy.corefile.forward_directive import Forward, parse_forward
+from dnsproxy.corefile.forward_directive import Forward
 from dnsproxy.corefile.markers import is_marked, without_region
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Scope
+from dnsproxy.corefile.model import Corefile, CorefileError, Import, Scope
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.stanza import format_address
@@ -27,6 +27,7 @@ from dnsproxy.corefile.upstream_routes import (
     Routes,
     UpstreamRoute,
     differences,
+    forwards_of,
     in_pods,
     route_for,
     routes_of,
@@ -162,13 +163,7 @@ def _stub_routes(stub: StubDomains) -> tuple[UpstreamRoute, ...]:
 def _forwards(corefile: FoundCorefile, text: str) -> Iterator[Forward]:
     """The forwards of the block of `.`, with those of imported files at the place of the import."""
     block = find_root_block(without_region(parse_corefile(text)))
-    entries: list[Directive | Import] = sorted([*block.directives, *block.imports], key=lambda one: one.index)
-    for entry in entries:
-        if isinstance(entry, Import):
-            for value in _imported(corefile, entry):
-                yield from (parse_forward(one) for inner in value.blocks[:1] for one in inner.named("forward"))
-        elif entry.name == "forward":
-            yield parse_forward(entry)
+    return forwards_of(block, lambda entry: _imported(corefile, entry))
 
 
 def _imported(corefile: FoundCorefile, entry: Import) -> Iterator[Corefile]:

@@ -7,6 +7,7 @@ absent and then means the node's nameservers.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, Final
 
 from dnsproxy.cluster_dns.kube_dns import STUB_DOMAINS, UPSTREAMS, Nameservers, Zones, parse_value
@@ -15,7 +16,7 @@ from dnsproxy.cluster_dns.traces import ANNOTATION
 from dnsproxy.corefile.cluster_zones import ClusterZones, cluster_zones
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
-from dnsproxy.corefile.upstream_routes import Routes, find_upstream_routes, routes_of_stub_domains
+from dnsproxy.corefile.upstream_routes import Files, Routes, find_upstream_routes, routes_of_stub_domains
 from sidecar.kubernetes.objects import Collection, Unreadable
 from sidecar.kubernetes.structs.workload import ConfigMap
 
@@ -33,14 +34,17 @@ def config_map_collection(ref: ObjectRef) -> Collection[ConfigMap]:
     return Collection(f"ConfigMap {ref}", path, ConfigMap, field_selector=f"metadata.name={ref.name}")
 
 
-def read_routes(ref: ObjectRef, found: ConfigMap | Unreadable | None) -> Routes:
-    """The routes of a ConfigMap; None if it does not exist. Raises NoUpstreams."""
+def read_routes(ref: ObjectRef, found: ConfigMap | Unreadable | None, files: Files = MappingProxyType({})) -> Routes:
+    """The routes of a ConfigMap, which may import some files by their names; None if it does not exist.
+
+    Raises NoUpstreams.
+    """
     if isinstance(found, Unreadable):
         raise NoUpstreams(f"it is unreadable: {found.reason}")
     data = (found.data if found else None) or {}
     if COREFILE in data:
         try:
-            return find_upstream_routes(data[COREFILE])
+            return find_upstream_routes(data[COREFILE], files)
         except CorefileError as error:
             raise NoUpstreams(f"line {error.line}: {error.reason}") from None
     if ref.name != _KUBE_DNS:

@@ -6,15 +6,18 @@ does not count. Whatever dnsproxy cannot do as CoreDNS does it is a fault with i
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import posixpath
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import Final
 
 from dnsproxy.corefile.forward_directive import Forward, parse_forward
-from dnsproxy.corefile.markers import without_region, zones_with_upstreams
-from dnsproxy.corefile.model import Corefile, CorefileError, shown
+from dnsproxy.corefile.markers import is_marked, without_region, zones_with_upstreams
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Scope, ServerBlock, shown
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, other_forwarding
 from dnsproxy.corefile.stanza import format_address
@@ -27,7 +30,7 @@ from dnsproxy.corefile.upstream_form import (
     is_local,
     upstreams_of,
 )
-from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone, reverse_zones
+from dnsproxy.corefile.zones import ROOT, has_environment, is_at_or_below, normalize_zone, reverse_zones
 from sidecar.values.endpoints import Endpoint
 
 LONGEST: Final = 180
@@ -64,13 +67,43 @@ class UpstreamRoute:
 
 
 Routes = tuple[UpstreamRoute, ...]
+Files = Mapping[str, str]
+"""The texts of files by name."""
 
 
-def find_upstream_routes(text: str) -> Routes:
-    """The routes of the server block of `.`, without our stanza. Raises CorefileError if they are not known."""
+def find_upstream_routes(text: str, files: Files = MappingProxyType({})) -> Routes:
+    """The routes of the server block of `.`, without our stanza. Raises CorefileError if they are not known.
+
+    An import counts by the last part of its pattern, because `files` have no folders.
+    """
     corefile = parse_corefile(text)
     block = find_root_block(without_region(corefile))
-    return with_root(routes_of(parse_forward(directive) for directive in block.named("forward")), corefile)
+    return with_root(routes_of(forwards_of(block, lambda entry: _imported(entry, files))), corefile)
+
+
+def forwards_of(block: ServerBlock, imported: Callable[[Import], Iterable[Corefile]]) -> Iterator[Forward]:
+    """The forwards of a block, with those of imported files at the place of the import. Raises CorefileError."""
+    entries: list[Directive | Import] = sorted([*block.directives, *block.imports], key=lambda one: one.index)
+    for entry in entries:
+        if isinstance(entry, Import):
+            try:
+                values = list(imported(entry))
+                inner = [found for value in values for found in value.blocks[:1]]
+                yield from [parse_forward(one) for found in inner for one in found.named("forward")]
+            except CorefileError as error:
+                reason = f"{shown(entry.pattern)}, line {error.line}: {error.reason}"
+                raise CorefileError(entry.line, reason) from None
+        elif entry.name == "forward":
+            yield parse_forward(entry)
+
+
+def _imported(entry: Import, files: Files) -> Iterator[Corefile]:
+    pattern = posixpath.basename(entry.pattern)
+    if has_environment(entry.pattern):
+        return
+    for name in sorted(files):
+        if fnmatch.fnmatchcase(name, pattern) and not is_marked(files[name]):
+            yield parse_corefile(files[name], Scope.ROOT_PLUGINS)
 
 
 def with_root(routes: Routes, corefile: Corefile) -> Routes:

@@ -95,6 +95,14 @@ ZONE = CheckedType("zone", parse_zone)
     "ConfigMap says (or the upstreamNameservers of kube-dns); followed. Of several, the first that is there decides.",
 )
 @click.option(
+    "--upstream-imports",
+    type=OBJECT_REF,
+    metavar="NAMESPACE/NAME",
+    multiple=True,
+    help="A ConfigMap with files, by its keys, that the Corefile of --upstream-configmap in the same namespace imports "
+    "into its block of `.`; followed. Repeatable.",
+)
+@click.option(
     "--resolv-conf",
     type=click.Path(path_type=Path),
     default="/etc/resolv.conf",

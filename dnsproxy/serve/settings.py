@@ -114,6 +114,8 @@ class UpstreamConfigMaps:
     """The first that is there decides."""
     kubeconfig: str | None = None
     context: str | None = None
+    imports: tuple[ObjectRef, ...] = ()
+    """With files that a Corefile of their namespace imports."""
 
 
 def make_settings(**values: Any) -> ServeSettings:
@@ -189,7 +191,8 @@ def _dnstap_settings(values: dict[str, Any]) -> DnstapSettings | None:
 
 def _upstream_configmaps(values: dict[str, Any]) -> UpstreamConfigMaps | None:
     refs = values["upstream_configmap"]
-    return UpstreamConfigMaps(refs, values["kubeconfig"], values["context"]) if refs else None
+    imports = values["upstream_imports"]
+    return UpstreamConfigMaps(refs, values["kubeconfig"], values["context"], imports) if refs else None
 
 
 def _ownership_settings(values: dict[str, Any]) -> OwnershipSettings:

@@ -79,6 +79,7 @@ class UpstreamPart:
 
             return UpstreamWatch(
                 settings.upstream_configmaps.refs,
+                imports=settings.upstream_configmaps.imports,
                 node=self._answering.forwarding,
                 apply=self._use,
                 on_synced=on_synced,

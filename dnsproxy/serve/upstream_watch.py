@@ -3,20 +3,23 @@
 The law: whatever happens to the ConfigMap, to the API server or to the resolv.conf, there are upstreams to ask. Good
 upstreams stay until others are read; a fault is logged once, shown on the page, and part of the answer to a probe.
 Before the first read there are none, and the server is not ready: a lookup that was encrypted must not go elsewhere.
-Which of several ConfigMaps counts is the matter of ranked_config_maps.py.
+Which of several ConfigMaps counts is the matter of ranked_config_maps.py. Files that a Corefile imports are read before
+it is judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 import structlog
+import trio
 
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.upstream_config import NoUpstreams, read_cluster_domains, read_routes
 from dnsproxy.corefile.cluster_zones import ClusterZones
-from dnsproxy.corefile.upstream_routes import Routes, seen_from
+from dnsproxy.corefile.upstream_routes import Files, Routes, seen_from
 from dnsproxy.dns.names import MAXIMUM_NAME
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.serve.ranked_config_maps import PATIENCE, Hidden, RankedConfigMaps
@@ -44,6 +47,7 @@ class UpstreamWatch:
         self,
         refs: Sequence[ObjectRef],
         *,
+        imports: Sequence[ObjectRef] = (),
         node: ForwardSettings,
         apply: Apply,
         on_synced: Callable[[], None] = lambda: None,
@@ -51,7 +55,16 @@ class UpstreamWatch:
     ) -> None:
         self.routes: Routes = ()
         """The last good ones; empty before the first."""
-        self._config_maps = RankedConfigMaps(refs, on_found=self._take, on_missing=self._take_none, on_synced=on_synced)
+        self._config_maps = RankedConfigMaps(
+            refs, on_found=self._find, on_missing=self._miss, on_synced=self._note_listed
+        )
+        self._imports = [self._follow_import(ref) for ref in dict.fromkeys(imports)]
+        self._files: dict[ObjectRef, ConfigMap | Unreadable | None] = {}
+        """Those that were read, of the ConfigMaps with imported files."""
+        self._judge: Callable[[], None] = _nothing
+        """Takes what is known of the deciding ConfigMap."""
+        self._is_listed = False
+        self._on_synced = on_synced
         self._source: ObjectRef | None = None
         """The ConfigMap of those routes."""
         self._node = node
@@ -68,7 +81,7 @@ class UpstreamWatch:
     @property
     def statuses(self) -> list[FollowerStatus]:
         """Those of the ConfigMaps that are followed."""
-        return self._config_maps.statuses
+        return [status for one in (self._config_maps, *self._imports) for status in one.statuses]
 
     @property
     def skipped(self) -> list[str]:
@@ -117,7 +130,52 @@ class UpstreamWatch:
 
     async def run(self, client: ApiClient, *, pace: Pace = DEFAULT_PACE, patience: float = PATIENCE) -> None:
         """Follow the ConfigMaps until cancelled."""
-        await self._config_maps.run(client, expected=self._source, pace=pace, patience=patience)
+        async with trio.open_nursery() as nursery:
+            for one in self._imports:
+                nursery.start_soon(partial(one.run, client, pace=pace, patience=patience))
+            await self._config_maps.run(client, expected=self._source, pace=pace, patience=patience)
+
+    def _follow_import(self, ref: ObjectRef) -> RankedConfigMaps:
+        def take(found: ConfigMap | Unreadable | None) -> None:
+            self._files[ref] = found
+            if self._knows_files:
+                self._judge()
+                self._tell_synced()
+
+        return RankedConfigMaps((ref,), on_found=lambda _, found: take(found), on_missing=lambda _: take(None))
+
+    @property
+    def _knows_files(self) -> bool:
+        return len(self._files) == len(self._imports)
+
+    def _find(self, ref: ObjectRef, found: ConfigMap | Unreadable) -> None:
+        self._set_judge(lambda: self._take(ref, found))
+
+    def _miss(self, hidden: Hidden) -> None:
+        self._set_judge(lambda: self._take_none(hidden))
+
+    def _set_judge(self, judge: Callable[[], None]) -> None:
+        self._judge = judge
+        if self._knows_files:
+            judge()
+
+    def _note_listed(self) -> None:
+        self._is_listed = True
+        self._tell_synced()
+
+    def _tell_synced(self) -> None:
+        if self._is_listed and self._knows_files:
+            self._on_synced()
+
+    def _files_for(self, ref: ObjectRef) -> Files:
+        """The imported files of a Corefile's namespace. Raises NoUpstreams for those that cannot be read."""
+        files: dict[str, str] = {}
+        for one, found in self._files.items():
+            if isinstance(found, Unreadable) and one.namespace == ref.namespace:
+                raise NoUpstreams(f"its imports are unreadable: {found.reason}")
+            if isinstance(found, ConfigMap) and one.namespace == ref.namespace:
+                files |= found.data or {}
+        return files
 
     def _take(self, ref: ObjectRef, found: ConfigMap | Unreadable | None) -> None:
         domains = read_cluster_domains(found)
@@ -125,7 +183,7 @@ class UpstreamWatch:
             self._domains = domains
             self._on_domains(domains)
         try:
-            routes = seen_from(self._listening, read_routes(ref, found))
+            routes = seen_from(self._listening, read_routes(ref, found, self._files_for(ref)))
         except NoUpstreams as error:
             self._note_fault(f"ConfigMap {ref}: {error}")
             return
@@ -174,6 +232,10 @@ class UpstreamWatch:
         elif (settings, describe_routes(routes)) != self._used:
             self._used = settings, describe_routes(routes)
             self._apply(*self._used)
+
+
+def _nothing() -> None:
+    """Nothing is known of a deciding ConfigMap."""
 
 
 def _missing(refs: Sequence[ObjectRef], hidden: Hidden) -> str:

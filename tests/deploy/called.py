@@ -29,6 +29,8 @@ list endpointslices in switchback
 watch endpointslices in switchback
 list configmaps coredns in kube-system
 watch configmaps coredns in kube-system
+list configmaps coredns-custom in kube-system
+watch configmaps coredns-custom in kube-system
 list configmaps nodelocaldns in kube-system
 list configmaps kube-dns in kube-system
 list configmaps rke2-coredns-rke2-coredns in kube-system
@@ -133,7 +135,7 @@ list configmaps kubeadm-config in kube-system
 watch configmaps in kube-system
 list configmaps in kube-system
 get configmaps coredns in kube-system
-list configmaps coredns-custom in kube-system
+list configmaps settings in kube-system
 list configmaps in openshift-dns
 update configmaps coredns in kube-system
 patch configmaps coredns in kube-system

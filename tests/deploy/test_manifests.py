@@ -208,7 +208,8 @@ def parsed(words: Sequence[str], values: Manifest, monkeypatch: pytest.MonkeyPat
 def test_dnsproxy_may_read_the_config_maps_with_upstreams_and_no_other() -> None:
     for kustomization, manifests in kustomizations().items():
         settings = [one["data"] for one in manifests if one["metadata"]["name"].startswith("dnsproxy-settings-")]
-        followed = {name for data in settings for name in data["DNSPROXY_UPSTREAM_CONFIGMAP"].split()}
+        flags = ("DNSPROXY_UPSTREAM_CONFIGMAP", "DNSPROXY_UPSTREAM_IMPORTS")
+        followed = {name for data in settings for flag in flags for name in data[flag].split()}
         assert {f"{namespace}/{name}" for namespace, name in readable(manifests)} == followed, kustomization
 
 

@@ -185,6 +185,24 @@ def test_where_nothing_is_forwarded_our_names_are_answered_and_others_go_nowhere
         assert plan_uninstall(after).new == before
 
 
+def test_a_forward_that_the_corefile_imports_is_followed_as_coredns_reads_it(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "custom"
+    folder.mkdir()
+    imported = f"forward . 127.0.0.1:{world.a}\n"
+    (folder / "a.override").write_text(imported, encoding="utf-8")
+    before = block(f"import {folder}/*.override", f"forward . 127.0.0.1:{world.c}")
+    world.put(before)
+    body = {"metadata": {"name": "coredns-custom"}, "data": {"a.override": imported}}
+    world.api.request("POST", CONFIG_MAPS, body)
+    try:
+        with coredns(tmp_path, before) as dns:
+            assert dns.addresses(NAME) == [AT_A]
+        with world.dnsproxy(*world.following(), "--upstream-imports", "kube-system/coredns-custom") as server:
+            assert asked(server.endpoint, NAME) == [AT_A], "from the first answer on"
+    finally:
+        world.api.request("DELETE", f"{CONFIG_MAPS}/coredns-custom")
+
+
 def test_a_change_of_the_corefile_is_followed_and_outlives_the_object(world: World) -> None:
     world.put(block(f"forward . 127.0.0.1:{world.a}"))
     with world.dnsproxy(*world.following()) as server:

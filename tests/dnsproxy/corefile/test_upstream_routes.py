@@ -149,6 +149,23 @@ def test_a_forward_of_a_zone_that_is_not_ascii_is_a_fault_with_its_line_and_neve
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
+        pytest.param(["import custom/*.override", "forward . 192.0.2.9"], ". 192.0.2.1", id="before its own"),
+        pytest.param(["forward . 192.0.2.9", "import custom/*.override"], ". 192.0.2.9", id="behind its own"),
+        pytest.param(["import /etc/a.override", "forward . 192.0.2.9"], ". 192.0.2.1", id="one file"),
+        pytest.param(["import *.conf", "forward . 192.0.2.9"], ". 192.0.2.9", id="other files"),
+        pytest.param(["import {$DIR}/*.override", "forward . 192.0.2.9"], ". 192.0.2.9", id="a variable"),
+        pytest.param(["import custom/*.override"], ". 192.0.2.1", id="no forward of its own"),
+    ],
+)
+def test_imported_forwards_count_at_the_place_of_their_import(lines: list[str], expected: str) -> None:
+    ours = "# BEGIN switchback\nforward . 10.96.0.53 192.0.2.8\n# END switchback\n"
+    files = {"a.override": "forward . 192.0.2.1\n", "0-switchback.override": ours, "b.server": "b.test {\n}\n"}
+    assert format_routes(find_upstream_routes(block(*lines), files)) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
         pytest.param(["hosts"], ".", id="no forward"),
         pytest.param(["forward corp.test 10.0.0.5"], "corp.test. 10.0.0.5; .", id="a zone alone"),
         pytest.param(

@@ -458,6 +458,10 @@ def test_the_config_maps_with_upstreams_keep_their_order_also_of_a_variable(
         found = made.pop().upstream_configmaps
         assert found is not None
         assert [str(ref) for ref in found.refs] == [first, second]
+    assert invoke(*named, DNSPROXY_UPSTREAM_IMPORTS="kube-system/coredns-custom").exit_code == 0
+    followed = made.pop().upstream_configmaps
+    assert followed is not None
+    assert [str(ref) for ref in followed.imports] == ["kube-system/coredns-custom"]
     for given in (flags, (*named, *UPSTREAM)):
         assert invoke(*given).exit_code == 0
         assert made.pop().upstream_configmaps is None

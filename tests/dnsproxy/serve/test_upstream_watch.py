@@ -66,6 +66,7 @@ async def watching(
     saved: SavedUpstreams | None = None,
     *,
     refs: Sequence[ObjectRef] = (REF,),
+    imports: Sequence[ObjectRef] = (),
     listening: tuple[Endpoint, ...] = (),
 ) -> AsyncIterator[Watched]:
     used: list[tuple[list[str], str]] = []
@@ -75,7 +76,14 @@ async def watching(
         used.append(([str(one) for one in settings.upstreams], forwards))
 
     domains: list[ClusterZones] = []
-    watch = UpstreamWatch(refs, node=NODE, apply=apply, on_synced=lambda: syncs.append(1), on_domains=domains.append)
+    watch = UpstreamWatch(
+        refs,
+        imports=imports,
+        node=NODE,
+        apply=apply,
+        on_synced=lambda: syncs.append(1),
+        on_domains=domains.append,
+    )
     watch.restore(saved)
     if listening:
         watch.set_listening(listening)
@@ -191,6 +199,59 @@ async def test_a_zone_that_no_query_matches_does_not_end_the_server(autojump_clo
         put(api, "forward . 192.0.2.3")
         await watched.until_used("192.0.2.3:53")
         assert watched.watch.notes == []
+
+
+CUSTOM: Final = ObjectRef("kube-system", "coredns-custom")
+IMPORTING: Final = ("import /etc/coredns/custom/*.override", "forward . /etc/resolv.conf")
+
+
+def put_files(api: LiveApi, **files: str) -> None:
+    data = {name.replace("_", "."): text for name, text in files.items()}
+    api.put("", "configmaps", {"metadata": {"name": CUSTOM.name, "namespace": CUSTOM.namespace}, "data": data})
+
+
+async def test_what_the_corefile_imports_is_followed_at_the_place_of_the_import(autojump_clock: MockClock) -> None:
+    """As K3s documents it."""
+    api = make_api(*IMPORTING)
+    put_files(api, a_override="forward . 192.0.2.1\n", b_server="example.org {\n forward . 192.0.2.9\n}\n")
+    async with watching(api, imports=(CUSTOM,)) as watched:
+        await watched.until_used("192.0.2.1:53")
+        assert [used for used, _ in watched.used] == [[], ["192.0.2.1:53"]], "the node's were never asked"
+        put_files(api, a_override="forward corp.test 10.0.0.5\n")
+        await watched.until(lambda: watched.used[-1][1] == "corp.test. 10.0.0.5; . /etc/resolv.conf")
+        put_files(api, a_override="forward . {\n")
+        await watched.until(lambda: bool(watched.watch.notes))
+        assert "line 2: '/etc/coredns/custom/*.override', line 1: " in watched.watch.notes[0]
+        assert watched.used[-1][1] == "corp.test. 10.0.0.5; . /etc/resolv.conf"
+        api.remove("", "configmaps", str(CUSTOM))
+        await watched.until(lambda: watched.used[-1][1] == ". /etc/resolv.conf")
+        assert watched.watch.notes == []
+
+
+async def test_before_the_imports_are_read_nothing_is_forwarded_and_the_server_is_not_ready(
+    autojump_clock: MockClock,
+) -> None:
+    api = make_api(*IMPORTING)
+    put_files(api, a_override="forward . 192.0.2.1\n")
+    api.faults[PATH] = failure(503, "ServiceUnavailable")
+    async with watching(api, imports=(CUSTOM,)) as watched:
+        await trio.sleep(3)
+        assert (watched.used, watched.syncs) == ([([], ".")], [])
+        del api.faults[PATH]
+        await watched.until_used("192.0.2.1:53")
+        await watched.until(lambda: bool(watched.syncs))
+
+
+@pytest.mark.parametrize("imports", [(ObjectRef("other", "coredns-custom"),), (ObjectRef("kube-system", "none"),)])
+async def test_imports_of_another_namespace_or_that_are_absent_change_nothing(
+    autojump_clock: MockClock, imports: tuple[ObjectRef, ...]
+) -> None:
+    api = make_api(*IMPORTING)
+    data = {"a.override": "forward . 192.0.2.1\n"}
+    api.put("", "configmaps", {"metadata": {"name": "coredns-custom", "namespace": "other"}, "data": data})
+    async with watching(api, imports=imports) as watched:
+        await watched.until_used("192.0.2.53:53")
+        await watched.until(lambda: bool(watched.syncs))
 
 
 async def test_a_corefile_that_forwards_nothing_means_nobody(autojump_clock: MockClock) -> None:
