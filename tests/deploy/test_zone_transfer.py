@@ -229,7 +229,8 @@ def test_a_nodes_account_reads_the_upstreams_and_nothing_else(tmp_path: Path) ->
     rules = [rule for role in roles_of(manifests, "dnsproxy-node") for rule in role["rules"]]
     assert {tuple(rule["resources"]) for rule in rules} == {("configmaps",)}
     named = {name for rule in rules for name in rule["resourceNames"]}
-    followed = settings_of(manifests, template_of(manifests, "DaemonSet", "dnsproxy"))["DNSPROXY_UPSTREAM_CONFIGMAP"]
+    settings = settings_of(manifests, template_of(manifests, "DaemonSet", "dnsproxy"))
+    followed = f"{settings['DNSPROXY_UPSTREAM_CONFIGMAP']} {settings['DNSPROXY_UPSTREAM_IMPORTS']}"
     assert named == {one.partition("/")[2] for one in followed.split()}
 
 
