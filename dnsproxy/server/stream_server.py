@@ -134,7 +134,10 @@ class StreamServer:
         accepting = self._accepting.items()
         own = [listener for listener, one in accepting if one.own and not one.scope.cancel_called]
         with trio.move_on_after(_ACCEPTING):
-            while any(listener.socket.is_readable() for listener in own):  # the kernel has no event for this
+            # The kernel has no event for an empty queue.
+            while True:
+                if not any(listener.socket.is_readable() for listener in own):
+                    break
                 await trio.lowlevel.checkpoint()
         for listener in own:
             # Not close(): other processes of this server may have the socket open.
