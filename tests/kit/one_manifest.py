@@ -36,17 +36,19 @@ def _roles(account: str) -> tuple[Manifest, ...]:
     return tuple({**one, "metadata": own[one["kind"]] | one["metadata"]} for one in found)
 
 
-def _upstream_config_maps() -> tuple[str, ...]:
-    """The values of DNSPROXY_UPSTREAM_CONFIGMAP."""
+def _config_maps(variable: str) -> tuple[str, ...]:
+    """The values of a variable of dnsproxy."""
     (base,) = _objects("base/kustomization.yaml")
     literals = [line for one in base["configMapGenerator"] for line in one.get("literals", ())]
-    (value,) = (line.partition("=")[2] for line in literals if line.startswith("DNSPROXY_UPSTREAM_CONFIGMAP="))
+    (value,) = (line.partition("=")[2] for line in literals if line.startswith(f"{variable}="))
     return tuple(value.split())
 
 
-UPSTREAM_CONFIG_MAPS: Final = _upstream_config_maps()
+UPSTREAM_CONFIG_MAPS: Final = _config_maps("DNSPROXY_UPSTREAM_CONFIGMAP")
 """The values of --upstream-configmap. The first is what kubespray's pods ask, if it is there. kube-dns comes after the
 Corefiles: a cluster that was moved from kube-dns to CoreDNS keeps its ConfigMap."""
+UPSTREAM_IMPORTS: Final = _config_maps("DNSPROXY_UPSTREAM_IMPORTS")
+"""The values of --upstream-imports."""
 SERVE: Final = _roles("dnsproxy")
 OPERATE: Final = _roles("operate")
 """Of `dnsproxy operate`, and of `dnsproxy uninstall`, which runs with its account."""

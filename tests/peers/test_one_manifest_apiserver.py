@@ -24,7 +24,7 @@ from tests.kit.allowed import REVIEWS
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
 from tests.kit.log_lines import whole_lines
 from tests.kit.manifest_cluster import discover, manifests
-from tests.kit.one_manifest import DNS, OWN, SERVE, UPSTREAM_CONFIG_MAPS
+from tests.kit.one_manifest import DNS, OWN, SERVE, UPSTREAM_CONFIG_MAPS, UPSTREAM_IMPORTS
 from tests.kit.polling import pause
 from tests.kit.recorded_cluster import PATHS, recorded_cluster, writable
 from tests.kit.serve_inside import get
@@ -70,6 +70,7 @@ def served(account: Account, folder: Path) -> Iterator[Serving]:
     resolv_conf.write_text("nameserver 192.0.2.99\n", encoding="utf-8")
     flags = ["--kubeconfig", str(account.kubeconfig), "--resolv-conf", str(resolv_conf)]
     flags += [word for text in UPSTREAM_CONFIG_MAPS for word in ("--upstream-configmap", text)]
+    flags += [word for text in UPSTREAM_IMPORTS for word in ("--upstream-imports", text)]
     flags += ["--source", "ingress", "--source", "gateway", "--target", "auto", "--routes-namespace", OWN]
     with serving(folder, *flags) as ours:
         yield ours

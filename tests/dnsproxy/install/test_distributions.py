@@ -20,7 +20,7 @@ from dnsproxy.install.report.rights import Grant, grants_of, watch_grants_of
 from tests.kit.laws import ROOT
 from tests.kit.manifest_cluster import NAMES, answer, discover, manifests
 from tests.kit.manifest_edits import plan
-from tests.kit.one_manifest import DNS, OPERATE, SERVE, UPSTREAM_CONFIG_MAPS, is_granted
+from tests.kit.one_manifest import DNS, OPERATE, SERVE, UPSTREAM_CONFIG_MAPS, UPSTREAM_IMPORTS, is_granted
 
 RKE2: Final = "rke2-coredns-rke2-coredns"
 OPENSHIFT: Final = "openshift-dns/dns-default"
@@ -224,7 +224,7 @@ def test_serve_forwards_where_its_dns_did_with_the_same_list_of_config_maps(name
 
 
 def test_serve_may_read_these_config_maps_and_no_other() -> None:
-    wanted = {tuple(text.split("/")) for text in UPSTREAM_CONFIG_MAPS}
+    wanted = {tuple(text.split("/")) for text in (*UPSTREAM_CONFIG_MAPS, *UPSTREAM_IMPORTS)}
     for namespace, name in wanted:
         for verb in ("list", "watch"):
             assert is_granted(Grant(namespace, "", "configmaps", name, verb), SERVE)
