@@ -15,7 +15,7 @@ from typing import Final
 from dnsproxy.cluster_dns.found import Hook, ImportedFile
 from dnsproxy.cluster_dns.pod_files import PodFile, PodFiles
 from dnsproxy.cluster_dns.requests import Blame, Fault
-from dnsproxy.corefile.forward_directive import parse_forward
+from dnsproxy.corefile.forward_directive import try_forward
 from dnsproxy.corefile.markers import is_marked
 from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Scope, ServerBlock
 from dnsproxy.corefile.parser import parse_corefile
@@ -132,11 +132,8 @@ def _is_open(block: ServerBlock, index: int) -> bool:
 
 
 def _may_take_all(directive: Directive) -> bool:
-    try:
-        forward = parse_forward(directive)
-    except CorefileError:
-        return True
-    return forward.zone is None or forward.serves(ROOT)
+    forward = try_forward(directive)
+    return forward is None or forward.zone is None or forward.serves(ROOT)
 
 
 def _takes_all(file: PodFile, scope: Scope) -> bool:

@@ -22,7 +22,6 @@ from dnsproxy.corefile.model import (
     Corefile,
     CorefileError,
     Directive,
-    Import,
     Key,
     Scope,
     ServerBlock,
@@ -162,8 +161,7 @@ class _Walk:
     def directives(
         self, block: ServerBlock, path: str, where: str, *, index: int | None = None, depth: int = 0
     ) -> Iterator[PlacedDirective]:
-        entries: list[Directive | Import] = sorted([*block.directives, *block.imports], key=lambda one: one.index)
-        for entry in entries:
+        for entry in block.entries:
             at = entry.index if index is None else index
             if isinstance(entry, Directive):
                 self.count += 1

@@ -2,8 +2,8 @@
 
 The law: the lines are in the order in which CoreDNS asks them (taken_names.py, and its plugin.cfg): a longer zone's
 block comes before the block of `.`, `rewrite`, `template` and `hosts` before every `forward` wherever they stand, and a
-forward before those below it, among which is the one that the stanza stands before. What a regular expression matches
-is not judged. Pure.
+forward before the forwards below it. The stanza stands right before one of these. What a regular expression matches is
+not judged. Pure.
 """
 
 from __future__ import annotations

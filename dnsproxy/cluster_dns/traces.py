@@ -24,13 +24,11 @@ from dnsproxy.corefile.zones import ROOT, normalize_zone
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.kubernetes.structs.workload import ConfigMap
 from sidecar.values.endpoints import Endpoint, parse_endpoint
-from sidecar.values.text import cut
+from sidecar.values.text import cut_list
 
 Upstreams = tuple[str, ...]
 """The upstreams of one forward, as CoreDNS reads them."""
 
-_LONGEST: Final = 320
-"""Characters of a list in a sentence."""
 ANNOTATION: Final = "switchback.dev/stub-domains"
 """On a ConfigMap with stubDomains: the zones in it that are ours, separated by blanks."""
 
@@ -124,7 +122,7 @@ def _trace_of_stubs(stub: StubDomains) -> Iterator[Trace]:
     fault = (
         ""
         if there == named and there
-        else f"its annotation names {cut(' '.join(named), _LONGEST) or 'nothing'}, and not all of that exists"
+        else f"its annotation names {cut_list(named, ' ') or 'nothing'}, and not all of that exists"
     )
     addresses = dict.fromkeys(address for zone in there for address in stub.zones[zone])
     target = ConfigMapKey(stub.source, STUB_DOMAINS)

@@ -99,6 +99,14 @@ def parse_forward(directive: Directive) -> Forward:
     return forward
 
 
+def try_forward(directive: Directive) -> Forward | None:
+    """The same; None for a directive that cannot be read."""
+    try:
+        return parse_forward(directive)
+    except CorefileError:
+        return None
+
+
 def written(word: Token) -> str:
     """A word as it can be written anywhere: with its quotes, without an attached comment or CR."""
     return word.raw if word.raw.startswith('"') else word.text

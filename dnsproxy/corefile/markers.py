@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 
 from dnsproxy.corefile.edits import Place, cut
-from dnsproxy.corefile.forward_directive import Forward, parse_forward
+from dnsproxy.corefile.forward_directive import try_forward
 from dnsproxy.corefile.lexer import Comment, comments, lex
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, ServerBlock, listed
+from dnsproxy.corefile.model import Corefile, CorefileError, ServerBlock, listed
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.stanza import POLICY, format_begin
 from dnsproxy.corefile.unmarked import find_unmarked
@@ -78,16 +78,9 @@ def zones_with_upstreams(corefile: Corefile) -> frozenset[str]:
     inside = range(region.start.index, region.stop.index)
     ours = [one for block in corefile.blocks for one in block.named("forward") if one.index in inside]
     count = count_addresses(region.begin)
-    found = [parsed for one in ours if (parsed := _parsed(one)) is not None]
+    # What somebody has made unreadable within our markers is cut out all the same.
+    found = [parsed for one in ours if (parsed := try_forward(one)) is not None]
     return frozenset(one.zone for one in found if one.zone is not None and len(one.upstreams) > count)
-
-
-def _parsed(directive: Directive) -> Forward | None:
-    """What somebody has changed within our markers is cut out all the same."""
-    try:
-        return parse_forward(directive)
-    except CorefileError:
-        return None
 
 
 def _has_marker(text: str) -> bool:
@@ -144,7 +137,7 @@ def _start_of_cut(gap: str, begin: Comment) -> int:
 
 def _holds_region(block: ServerBlock, begin: int, end: int) -> bool:
     inside = [directive for directive in block.directives if begin <= directive.index < end]
-    starts = {entry.index for entry in block.directives} | {entry.index for entry in block.imports} | {block.closing}
+    starts = {*(entry.index for entry in block.entries), block.closing}
     return (
         not block.imported
         and {begin, end} <= starts

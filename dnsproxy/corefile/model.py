@@ -119,6 +119,11 @@ class ServerBlock:
         """Of its first key."""
         return self.keys[0].token.line
 
+    @property
+    def entries(self) -> list[Directive | Import]:
+        """The directives and imports, in the order of the file."""
+        return sorted((*self.directives, *self.imports), key=lambda one: one.index)
+
     def named(self, name: str) -> list[Directive]:
         """The directives of one plugin, in order."""
         return [directive for directive in self.directives if directive.name == name]

@@ -210,9 +210,8 @@ def _option_indent(corefile: Corefile, site: Site, indent: str) -> str | None:
 
 def _indent_of_last(corefile: Corefile, block: ServerBlock) -> str:
     """The indentation of the last directive that begins a line of the block."""
-    indexes = (*(one.index for one in block.directives), *(one.index for one in block.imports))
-    starts = [index for index in indexes if "\n" in corefile.gap(index)]
-    return corefile.gap(max(starts)).rpartition("\n")[2] if starts else ""
+    gaps = [gap for one in block.entries if "\n" in (gap := corefile.gap(one.index))]
+    return gaps[-1].rpartition("\n")[2] if gaps else ""
 
 
 def _newline(corefile: Corefile, site: Site) -> str:

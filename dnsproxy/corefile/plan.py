@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dnsproxy.corefile.edits import insert_before
-from dnsproxy.corefile.forward_directive import parse_forward
+from dnsproxy.corefile.forward_directive import parse_forward, try_forward
 from dnsproxy.corefile.markers import find_region, without_region, zones_with_upstreams
 from dnsproxy.corefile.model import Corefile, CorefileError, Directive, format_corefile, listed
 from dnsproxy.corefile.parser import parse_corefile
@@ -107,19 +107,14 @@ def no_upstreams_left(zone: str, line: int) -> CorefileError:
 
 
 def _zone_of(directive: Directive) -> str | None:
-    try:
-        return parse_forward(directive).zone
-    except CorefileError:
-        return None
+    forward = try_forward(directive)
+    return forward.zone if forward is not None else None
 
 
 def _zones_served(directive: Directive) -> Callable[[str], bool]:
     """Whether a forward serves a zone; one that cannot be read may serve every zone."""
-    try:
-        forward = parse_forward(directive)
-    except CorefileError:
-        return lambda _zone: True
-    return forward.serves if forward.zone is not None else lambda _zone: True
+    forward = try_forward(directive)
+    return forward.serves if forward is not None and forward.zone is not None else lambda _zone: True
 
 
 def _address_notes(addresses: Sequence[Endpoint]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Our stanza without its markers: a migration of the Corefile (kubeadm, Cluster API) drops every comment.
 
-The law: forwards are ours if they are, zone by zone and option by option, what an install writes before the forward
-behind them, or where there is none, for any addresses of dnsproxy. What differs in a word is its owner's.
+The law: forwards are ours if they are, zone by zone and option by option, what an install writes, for any addresses of
+dnsproxy: before the forward behind them, or where no forward serves the zone. What differs in a word is its owner's.
 https://github.com/coredns/corefile-migration
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from dnsproxy.corefile.forward_directive import Forward, parse_forward
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, ServerBlock
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, ServerBlock
 from dnsproxy.corefile.stanza import FAILOVER_ENDS, POLICY, make_forward
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint, parse_endpoint
@@ -58,14 +58,14 @@ def _in_block(block: ServerBlock) -> Iterator[Unmarked]:
 
 def _index_behind(block: ServerBlock, last: Directive) -> int | None:
     """The index of the word behind a directive; None at the end of a file without a closing brace."""
-    indexes = (*(one.index for one in block.directives), *(one.index for one in block.imports))
-    return min((index for index in indexes if index > last.index), default=block.closing)
+    return next((one.index for one in block.entries if one.index > last.index), block.closing)
 
 
 def _runs(block: ServerBlock) -> Iterator[list[Directive]]:
     """The forwards of a block that follow one another, with nothing in between."""
-    entries: list[Directive | Import] = sorted((*block.directives, *block.imports), key=lambda one: one.index)
-    for is_forward, group in groupby(entries, key=lambda one: isinstance(one, Directive) and one.name == "forward"):
+    for is_forward, group in groupby(
+        block.entries, key=lambda one: isinstance(one, Directive) and one.name == "forward"
+    ):
         run = [one for one in group if isinstance(one, Directive)]
         if is_forward and len(run) <= _MOST:
             yield run

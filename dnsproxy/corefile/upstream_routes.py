@@ -17,7 +17,7 @@ from typing import Final
 
 from dnsproxy.corefile.forward_directive import Forward, parse_forward
 from dnsproxy.corefile.markers import is_marked, without_region, zones_with_upstreams
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Scope, ServerBlock, shown
+from dnsproxy.corefile.model import Corefile, CorefileError, Import, Scope, ServerBlock, shown
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, other_forwarding
 from dnsproxy.corefile.stanza import format_address
@@ -83,8 +83,7 @@ def find_upstream_routes(text: str, files: Files = MappingProxyType({})) -> Rout
 
 def forwards_of(block: ServerBlock, imported: Callable[[Import], Iterable[Corefile]]) -> Iterator[Forward]:
     """The forwards of a block, with those of imported files at the place of the import. Raises CorefileError."""
-    entries: list[Directive | Import] = sorted([*block.directives, *block.imports], key=lambda one: one.index)
-    for entry in entries:
+    for entry in block.entries:
         if isinstance(entry, Import):
             try:
                 values = list(imported(entry))

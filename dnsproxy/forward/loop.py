@@ -2,7 +2,7 @@
 
 With `dnsPolicy: ClusterFirst`, the resolv.conf of a pod names the cluster's DNS, whose stanza forwards to this server:
 every query would loop until its deadline. So each upstream is asked regularly for a random name. Behind a Service, the
-probe may come to another pod, which has the same upstream: it answers that there is a loop, whoever sent the probe.
+probe may come to another pod with the same upstream: that pod answers every such probe with "there is a loop".
 
 The law: only the reply to our own probe excludes an upstream, or an outstanding probe itself; its 128 random bits keep
 an attacker from either.
@@ -82,6 +82,6 @@ def _is_local(upstream: Endpoint) -> bool:
 
 
 def _mark_of(upstream: Endpoint) -> bytes:
-    """The label of an upstream; its address is nobody's business who answers for the root."""
+    """The label of an upstream: a digest, because a probe may come to servers that must not learn the address."""
     address = str(Endpoint(upstream.host, upstream.port))
     return bytes([_MARK]) + hashlib.sha256(address.encode()).hexdigest()[:_MARK].encode()

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 import msgspec
 
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 from sidecar.kubernetes.route_services import FOR, parse_subjects
-from sidecar.values.text import cut
-
-_LONGEST: Final = 320
-"""Characters of a list in a sentence."""
+from sidecar.values.text import cut_list
 
 
 class _Annotations(msgspec.Struct, frozen=True, gc=False):
@@ -61,7 +57,7 @@ def find_steering(services: Mapping[str, SteeringService | Unreadable]) -> Steer
             continue
         taken = [f"{one} has {chosen[one]}" for one in subjects if one in chosen]
         if taken:
-            faults[key] = f"{FOR}: {cut(', '.join(taken), _LONGEST)} already"
+            faults[key] = f"{FOR}: {cut_list(taken)} already"
         for one in subjects:
             chosen.setdefault(one, key)
     return Steering(chosen, faults)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 # Cc: C0, DEL and C1. Cf: the bidirectional overrides, among others. Zl, Zp: line separators. Cs: surrogates, which no
@@ -37,6 +37,11 @@ def quoted(text: str) -> str:
 def cut(text: str, most: int) -> str:
     """The text, or its first `most` characters and three dots."""
     return text if len(text) <= most else text[:most] + "..."
+
+
+def cut_list(values: Iterable[str], between: str = ", ") -> str:
+    """The values for a sentence, cut."""
+    return cut(between.join(values), _MESSAGE_LIMIT)
 
 
 def message_of(error: object) -> str:

@@ -8,7 +8,7 @@ tests/dnsproxy/doctor/collect/test_collecting.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,13 +22,14 @@ from dnsproxy.cluster_dns.original_upstreams import find_original
 from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.cluster_dns.probe_results import places_to_ask
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
+from dnsproxy.cluster_dns.taken_hosts import TakenLine, find_taken_lines
 from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
-from dnsproxy.doctor.collect.answering_lines import answering_lines
+from dnsproxy.corefile.zones import ROOT
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.read_sources import VARIABLE, names_sources
 from dnsproxy.doctor.collect.reader import Reader
-from dnsproxy.doctor.facts.cluster_dns import ClusterDns, OriginalUpstreams, Stanza
+from dnsproxy.doctor.facts.cluster_dns import AnsweringLine, ClusterDns, LineNames, OriginalUpstreams, Stanza
 from dnsproxy.doctor.facts.model import Admin, OwnService, Port
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, EndpointSlice
@@ -237,7 +238,7 @@ def make_dns(found: Found, own: Sequence[Endpoint]) -> ClusterDns:
         faults=tuple(map(str, found.faults)),
         upstreams_in=original.source,
         upstreams=tuple(map(_upstreams, original.routes)),
-        lines=answering_lines(found, traces),
+        lines=_answering_lines(found, traces),
     )
 
 
@@ -265,3 +266,24 @@ def _sources(found: Found) -> tuple[str, ...]:
     sources += [file.source for file in (corefile.files if corefile else ())]
     sources += [server.stub_domains.source] if server and server.stub_domains else []
     return tuple(dict.fromkeys(map(str, sources)))
+
+
+def _answering_lines(found: Found, traces: Sequence[Trace]) -> tuple[AnsweringLine, ...]:
+    """The lines of others that come before our stanzas, or before the one that an install would write.
+
+    Those of `dnsproxy status`, and of no host in particular: a file of facts can be judged for another host.
+    """
+    return tuple(map(_line_fact, _lines_before(found, traces)))
+
+
+def _lines_before(found: Found, traces: Sequence[Trace]) -> Iterator[TakenLine]:
+    stanzas = [trace for trace in traces if trace.method is not Method.OVERRIDE_REWRITES]
+    for trace in stanzas:
+        yield from find_taken_lines(found, trace.method, trace.zones)
+    if not stanzas:
+        yield from find_taken_lines(found, Method.COREFILE, (ROOT,))
+
+
+def _line_fact(line: TakenLine) -> AnsweringLine:
+    names, excepted = line.names, tuple(LineNames(one.kind, one.text) for one in line.excepted)
+    return AnsweringLine(line.what, names.kind, names.text, names.gives, line.text, excepted)

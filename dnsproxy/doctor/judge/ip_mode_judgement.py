@@ -20,10 +20,7 @@ from dnsproxy.doctor.judge.nlb import returns_connections
 from dnsproxy.doctor.judge.provider import Provider
 from dnsproxy.doctor.judge.providers import sends
 from dnsproxy.doctor.judge.short_circuit import IP_MODE_SINCE, Answer, DataPlane, parse_version
-from sidecar.values.text import cut
-
-_LONGEST: Final = 320
-"""Characters of a list in a sentence."""
+from sidecar.values.text import cut_list
 
 SIDE_EFFECTS: Final = (
     "pods' traffic to the host leaves the cluster and comes back through the load balancer: its cost, its latency and "
@@ -131,7 +128,7 @@ def _obstacles(service: Service, plane: DataPlane) -> Iterator[str]:
     elif not any(point.ip for point in service.points):
         yield "its status has only hostnames, which nothing intercepts and which have no ipMode"
     if service.external_ips:
-        yield f"it has externalIPs {cut(', '.join(service.external_ips), _LONGEST)}, to which ipMode does not apply"
+        yield f"it has externalIPs {cut_list(service.external_ips)}, to which ipMode does not apply"
 
 
 def _open(
@@ -146,7 +143,7 @@ def _open(
         what = "whether the NLB returns a connection to the node that it came from, which drops it"
         yield Open(what, "turn preserve_client_ip off, or try it from several nodes")
     if not _admits(service.source_ranges, node_addresses):
-        ranges = cut(", ".join(service.source_ranges), _LONGEST)
+        ranges = cut_list(service.source_ranges)
         what = f"whether the load balancer takes connections from the nodes: its source ranges are {ranges}"
         yield Open(what, "add the addresses with which the nodes leave the cluster to loadBalancerSourceRanges")
 

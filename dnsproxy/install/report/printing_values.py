@@ -53,10 +53,9 @@ def _server(block: ServerBlock, region: Region | None) -> dict[str, Any]:
 
 
 def _plugins(block: ServerBlock, region: Region | None) -> Iterator[dict[str, str]]:
-    entries: list[Directive | Import] = sorted([*block.directives, *block.imports], key=lambda one: one.index)
     inside = range(region.start.index, region.stop.index) if region else range(0)
-    marked = [entry.index for entry in entries if entry.index in inside]
-    for entry in entries:
+    marked = [entry.index for entry in block.entries if entry.index in inside]
+    for entry in block.entries:
         if marked and entry.index == marked[0]:
             yield {"name": region.begin if region else BEGIN}
         yield _plugin(entry)

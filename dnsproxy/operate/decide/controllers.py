@@ -14,12 +14,10 @@ from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.web_ports import web_ports
 from dnsproxy.operate.decide.facts import Facts, ServiceFacts, SubjectFacts
 from dnsproxy.operate.decide.last_decision import last_route
-from sidecar.values.text import cut, quoted
+from sidecar.values.text import cut_list, quoted
 
 BACKEND: Final = "switchback.dev/backend"
 """The annotation of an IngressClass, Gateway or GatewayClass with the Service of its controller, `NAMESPACE/NAME`."""
-_LONGEST: Final = 320
-"""Characters of a list in a sentence: anybody may write a Service with an external IP."""
 _ADVICE: Final = f"annotate it with {BACKEND}: NAMESPACE/NAME"
 
 
@@ -78,8 +76,9 @@ def _only(candidates: list[ServiceFacts], evidence: str) -> Found | None:
     if not candidates:
         return None
     if len(candidates) > 1:
-        names = " and ".join(sorted(one.key for one in candidates))
-        return Found(None, f"{cut(names, _LONGEST)}: each {evidence}; {_ADVICE}")
+        # Anybody may write a Service with an external IP.
+        names = cut_list(sorted(one.key for one in candidates), " and ")
+        return Found(None, f"{names}: each {evidence}; {_ADVICE}")
     return Found(candidates[0], f"{candidates[0].key} {evidence}")
 
 

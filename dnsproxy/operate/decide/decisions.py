@@ -16,10 +16,8 @@ from dnsproxy.operate.decide.controllers import find_controller, last_controller
 from dnsproxy.operate.decide.facts import Facts, Handshake, Route, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.last_decision import is_steered, last_route, subjects_of
 from dnsproxy.operate.decide.port_headers import NO_HEADER, Demand, PortState, own_headers, own_headers_of, port_states
-from sidecar.values.text import cut
+from sidecar.values.text import cut_list
 
-_LONGEST: Final = 320
-"""Characters of a list in a sentence."""
 FAILURES: Final = 3
 """So many failed handshakes in a row let a subject go."""
 _TOLD_LAST: Final = {Demand.CLOSED: 1, Demand.UNKNOWN: 2}
@@ -84,7 +82,7 @@ def _decide_one(one: SubjectFacts, facts: Facts) -> Decision:
     found = find_controller(one, facts)
     if found.service is None:
         if one.status and not any(map(is_address, one.status)):
-            text = f"its status has only hostnames ({cut(', '.join(one.status), _LONGEST)})"
+            text = f"its status has only hostnames ({cut_list(one.status)})"
             if not any(map(is_address, facts.by_address)):
                 return Decision(one.subject, Verdict.NOTHING, (f"{text}: nothing short-circuits them",))
             # A controller may publish a hostname for an address that its Service still has.
@@ -153,7 +151,7 @@ def _kept_out(
     """The decision where source ranges leave pods out: kube-proxy drops them, and the relay would lead every one in."""
     if not service.limited_families:
         return None
-    ranges = f"its loadBalancerSourceRanges ({cut(', '.join(service.service.source_ranges), _LONGEST)})"
+    ranges = f"its loadBalancerSourceRanges ({cut_list(service.service.source_ranges)})"
     if not facts.relay_endpoints:
         why = f"whether {ranges} let pods in shows once the relay has a pod"
         return _unknown(one, facts, service, *lines, why, states=states)

@@ -12,8 +12,8 @@ import pytest
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.facts import Probed
-from dnsproxy.operate.decide.probe_connections import balancer_connections, next_connection, shown_by
 from dnsproxy.operate.decide.probing import UNSERVED, BalancerProbe
+from dnsproxy.operate.probe.endpoint_probe import balancer_connections, next_connection, shown_by
 from sidecar.values.endpoints import Endpoint
 
 M, E = HeaderMode, Outcome
