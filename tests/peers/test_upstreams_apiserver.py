@@ -198,7 +198,14 @@ def test_a_forward_that_the_corefile_imports_is_followed_as_coredns_reads_it(wor
         with coredns(tmp_path, before) as dns:
             assert dns.addresses(NAME) == [AT_A]
         with world.dnsproxy(*world.following(), "--upstream-imports", "kube-system/coredns-custom") as server:
-            assert asked(server.endpoint, NAME) == [AT_A], "from the first answer on"
+            seen: list[list[str]] = []
+
+            def is_answered() -> bool:
+                seen.append(asked(server.endpoint, NAME))
+                return bool(seen[-1])
+
+            until(server, is_answered)
+            assert seen[-1] == [AT_A], "the first answer, after the ConfigMaps are read"
     finally:
         world.api.request("DELETE", f"{CONFIG_MAPS}/coredns-custom")
 
