@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from dnsproxy.operate.decide.handshaking import SUCCEEDING
 from dnsproxy.operate.decide.plan import PARTING
 from tests.kit.altered import altered
 from tests.kit.doctor_stage.objects import kube_proxy, path_of
@@ -208,6 +209,26 @@ def test_a_controller_that_is_rolled_to_the_header_is_steered_at_once(
         assert running.log("operate").count('"event": "Steered"') == 1
 
 
+@pytest.fixture
+def rarely_probed(stage: Stage, tmp_path: Path) -> Iterator[None]:
+    """No regular probe comes while a test runs."""
+    probing = "dnsproxy.operate.decide.probing"
+    stage.environments["operate"] = altered(tmp_path, {f"{probing}.INTERVAL": 3600.0, f"{probing}.SPREAD": 0.0})
+    yield
+    stage.environments.clear()
+
+
+@pytest.mark.usefixtures("rarely_probed")
+def test_a_controller_that_stops_to_take_the_header_is_served_again_after_one_handshake(
+    stage: Stage, running: Running, controller: Controller
+) -> None:
+    controller.switch(demands=False)
+    stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=SUCCEEDING + SOON)
+    let_go(stage, seconds=PARTING.total_seconds() + SOON)
+    assert stage.curl(HOST) == "200"
+    assert running.log("operate").count('"event": "handshake failed"') == 1
+
+
 @pytest.mark.usefixtures("hurried")
 def test_a_controller_that_is_switched_while_it_runs_is_served_again_within_a_minute(
     stage: Stage, running: Running, controller: Controller
@@ -220,9 +241,10 @@ def test_a_controller_that_is_switched_while_it_runs_is_served_again_within_a_mi
     controller.switch(demands=True)
     stage.eventually("requests succeed", lambda: stage.curl(HOST) == "200", seconds=INTERVAL + 3 * SOON)
     stage.eventually("the class is steered", lambda: stage.subject()["steered"] is True)
-    # Polite: a probe of port 80 in a minute, and the few around a change.
+    # Polite: a probe of port 80 in a minute, the handshakes, and the few around a change.
     probes = [one for one in controller.seen() if one["agent"] == "switchback-operate"]
-    assert len(probes) <= 9 + (time.monotonic() - begun) / INTERVAL
+    lasted = time.monotonic() - begun
+    assert len(probes) <= 9 + lasted / INTERVAL + lasted / SUCCEEDING
     assert running.log("operate").count('"event": "LetGo"') == 1
 
 

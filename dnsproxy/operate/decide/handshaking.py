@@ -1,13 +1,14 @@
 """Which handshakes may be made now: through the relay of a subject to its controller, end to end.
 
-The law: the first one as soon as the relay Service is there, and SETTLE after its header has changed; then one a minute
-for each controller, its subjects in turn. None without a ready relay: dnsproxy forwards the names meanwhile. A relay
-that takes no connection is tried again within seconds: no controller notices that.
+The law: the first one as soon as the relay Service is there, and SETTLE after its header has changed; then one every
+SUCCEEDING seconds for each controller, its subjects in turn, and one a minute after a failure. None without a ready
+relay: dnsproxy forwards the names meanwhile. A relay that takes no connection is tried again within seconds: no
+controller notices that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from types import MappingProxyType
@@ -17,10 +18,15 @@ from dnsproxy.operate.decide.decisions import Decision, Verdict, handshake_of
 from dnsproxy.operate.decide.facts import Facts, Handshake, Subject
 from dnsproxy.operate.decide.last_decision import is_steered, last_route
 from dnsproxy.operate.decide.port_headers import NO_HEADER, lent_ports, own_headers, own_headers_of
-from dnsproxy.operate.decide.probing import INTERVAL, gap
+from dnsproxy.operate.decide.probing import INTERVAL, MOST_NAMES
 
 SETTLE: Final = 1.0
 """Seconds for the relay to learn of another header."""
+SUCCEEDING: Final = 10.0
+"""Seconds between two handshakes with a controller while they succeed. A controller that stops to take the header fails
+its clients for that long: the first handshake that fails has its endpoints probed."""
+A_SECOND: Final = 1.0
+"""Handshakes with all controllers together, while no controller waits for more than a minute."""
 RETRIES: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds before the next handshake after one that the relay did not take."""
 
@@ -37,7 +43,7 @@ class RelayPort:
 
 @dataclass(frozen=True, slots=True)
 class RelayHandshake:
-    """A handshake to make: each port, for one of these names."""
+    """A handshake to make: each port, for a name that no application has or for one of these."""
 
     subject: Subject
     relay_to: str
@@ -119,11 +125,19 @@ def due_handshakes(
             due += [wanted] if relay_since > before.at or now >= before.at + _pause(before.untaken) else []
         else:
             regular.setdefault(wanted.relay_to, []).append(wanted)
-    for key, sharing in sorted(regular.items()):
+    succeeding = min(INTERVAL, max(SUCCEEDING, len(regular) / A_SECOND))
+    for sharing in regular.values():
         latest = max(last[one.subject].at for one in sharing)
-        if now >= latest + gap(f"relay to {key}", in_turn=True):
+        # More of them after a failure would let a class go whose controller only restarts.
+        if now >= latest + (succeeding if _succeed(sharing, facts) else INTERVAL):
             due.append(min(sharing, key=lambda one: (last[one.subject].at, one.subject)))
     return tuple(due)
+
+
+def _succeed(sharing: Iterable[RelayHandshake], facts: Facts) -> bool:
+    """Whether the last handshake of each subject succeeded."""
+    seen = (handshake_of(one.subject, one.relay_to, facts) for one in sharing)
+    return all(one.succeeded and not one.failures for one in seen)
 
 
 def _is_settled(since: HeadersSince | None, now: float) -> bool:
@@ -154,7 +168,7 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
     if listen.keys() - lent_ports(route) == own and own_headers_of(route) != own_headers(decision.ports):
         # The Service is about to be written.
         return None
-    names = next((one.examples for one in facts.subjects if one.subject == decision.subject), ())
+    names = next((one.examples[: MOST_NAMES - 1] for one in facts.subjects if one.subject == decision.subject), ())
     if not ports or not names:
         return None
     addresses = tuple(one for one in route.addresses if ("IPv6" if ":" in one else "IPv4") in facts.relay_families)

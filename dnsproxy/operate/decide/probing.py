@@ -40,11 +40,6 @@ MOST_NAMES: Final = 3
 """UNSERVED among them."""
 
 
-def tried_names(hostnames: Sequence[str]) -> tuple[str, ...]:
-    """The names to try one after the other: the application behind the first one may hang, or answer 400."""
-    return (*hostnames[:1], UNSERVED, *hostnames[1 : MOST_NAMES - 1])
-
-
 @dataclass(frozen=True, slots=True)
 class LastProbe:
     """The last probe of a place."""

@@ -1,9 +1,9 @@
 """One handshake through a relay: each of its ports has to answer, as a pod's client would see it.
 
-The law: an answer is any HTTP response other than 400, or a TLS ServerHello, for one of the subject's names or for one
-that no application has: an application that hangs, closes or answers 400 says nothing about the header. The first time
-each pod of the relay and the relay Service have to answer, so that names are steered only to where the relay
-listens; later one pod is enough.
+The law: an answer is any HTTP response other than 400, or a TLS ServerHello, for a name that no application has or for
+one of the subject's names, which are tried only where the controller does not answer by itself: an application that
+hangs, closes or answers 400 says nothing about the header. The first time each pod of the relay and the relay Service
+have to answer, so that names are steered only to where the relay listens; later one pod is enough.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dnsproxy.doctor.collect.dialling import dial
 from dnsproxy.doctor.facts.probes import Outcome, Probe
 from dnsproxy.doctor.judge.header_mode import is_understood
 from dnsproxy.operate.decide.handshaking import Answered, RelayHandshake, RelayPort
-from dnsproxy.operate.decide.probing import tried_names
+from dnsproxy.operate.decide.probing import UNSERVED
 from dnsproxy.operate.probe.endpoint_probe import MANNER
 from sidecar.values.endpoints import Endpoint
 
@@ -68,7 +68,7 @@ async def _try_address(wanted: RelayHandshake, address: str, numbers: Sequence[i
 async def _try_port(wanted: RelayHandshake, endpoint: Endpoint, port: RelayPort) -> Probe:
     """The first answer that counts, or the first failure."""
     failed: Probe | None = None
-    for hostname in tried_names(wanted.hostnames):
+    for hostname in (UNSERVED, *wanted.hostnames):
         probe = await dial(DialTarget(endpoint, hostname, port.tls), MANNER)
         if is_understood(probe) or probe.outcome in _NOT_TAKEN:
             return probe

@@ -11,13 +11,14 @@ from types import MappingProxyType
 
 import pytest
 
-from dnsproxy.doctor.facts.model import Port
+from dnsproxy.doctor.facts.model import BalancerAddress, Port
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.decisions import decide
 from dnsproxy.operate.decide.facts import Facts, Handshake, Subject, SubjectFacts
 from dnsproxy.operate.decide.handshaking import (
     RETRIES,
     SETTLE,
+    SUCCEEDING,
     Answered,
     HeadersSince,
     LastHandshake,
@@ -30,12 +31,15 @@ from dnsproxy.operate.decide.handshaking import (
     still_count,
 )
 from dnsproxy.operate.decide.plan import Patch, plan
+from dnsproxy.operate.decide.probing import INTERVAL
 from tests.dnsproxy.operate.decide.cluster import (
     CLASS,
     GATEWAY,
     KEY,
     NGINX,
+    SERVICE,
     SUCCEEDED,
+    by_key,
     cluster,
     probed,
     probes_of,
@@ -80,12 +84,40 @@ def test_the_first_is_made_as_soon_as_the_relay_service_is_there() -> None:
     assert due(cluster(routes=LISTENING), {}, 0) == [NGINX]
 
 
-def test_then_there_is_one_in_a_minute() -> None:
-    made, facts = played(cluster(routes=LISTENING), YES, 400)
+def test_then_there_is_one_every_ten_seconds() -> None:
+    made, facts = played(cluster(routes=LISTENING), YES, 100)
     times = [now for now, _ in made]
     assert times[0] == 0
-    assert {after - before for before, after in pairwise(times)} == {60}
+    assert {after - before for before, after in pairwise(times)} == {SUCCEEDING}
     assert facts.handshakes[NGINX] == SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("controllers", "gap"),
+    [
+        pytest.param(10, SUCCEEDING, id="10: one a second for all"),
+        pytest.param(25, 25, id="25: not more than that"),
+        pytest.param(90, INTERVAL, id="90: none waits for more than a minute"),
+    ],
+)
+def test_many_controllers_share_a_pace(controllers: int, gap: float) -> None:
+    subjects = [Subject(f"class-{number}") for number in range(controllers)]
+    backends = [
+        service(f"web/{one.name}", points=(BalancerAddress(f"192.0.2.{number}"),))
+        for number, one in enumerate(subjects)
+    ]
+    facts = cluster(
+        subjects=tuple(
+            replace(CLASS, subject=one, status=(f"192.0.2.{number}",)) for number, one in enumerate(subjects)
+        ),
+        services=by_key(*backends),
+        probes=probes_of(*backends),
+        routes=tuple(route_of(one, to=f"web/{one.name}", steered=False) for one in subjects),
+    )
+    made, _ = played(facts, YES, 200)
+    for one in subjects:
+        times = [now for now, subject in made if subject == one]
+        assert {after - before for before, after in pairwise(times)} == {gap}
 
 
 @pytest.mark.parametrize(
@@ -117,14 +149,36 @@ def test_subjects_of_one_controller_take_turns() -> None:
     made, _ = played(cluster(subjects=(CLASS, WEB), routes=routes), YES, 400)
     assert [now for now, _ in made[:2]] == [0, 0]
     later = made[2:]
-    assert min(after[0] - before[0] for before, after in pairwise(later)) == 60
+    assert {after[0] - before[0] for before, after in pairwise(later)} == {SUCCEEDING}
     assert [subject for _, subject in later[:4]] == [NGINX, GATEWAY, NGINX, GATEWAY]
 
 
-def test_a_controller_that_fails_is_not_asked_more_often() -> None:
+def test_a_controller_that_fails_is_asked_once_a_minute() -> None:
+    """Otherwise one that restarts for half a minute would have its class let go."""
     made, facts = played(cluster(routes=(route_of(),)), NO, 200)
     assert [now for now, _ in made] == [0, 60, 120, 180]
     assert facts.handshakes[NGINX].failures == 4
+
+
+def test_a_class_that_fails_slows_down_the_others_of_its_controller_alone() -> None:
+    own = service("web/own", points=(BalancerAddress("192.0.2.30"),))
+    other = replace(CLASS, subject=Subject("other"), status=("192.0.2.30",))
+    facts = cluster(
+        subjects=(CLASS, WEB, other),
+        services=by_key(SERVICE, own),
+        routes=(route_of(), route_of(GATEWAY), route_of(other.subject, to="web/own")),
+        handshakes={
+            NGINX: SUCCEEDED,
+            GATEWAY: replace(SUCCEEDED, failures=1),
+            other.subject: replace(SUCCEEDED, relay_to="web/own"),
+        },
+    )
+    last = {
+        one: LastHandshake(to, 0.0, headers="v1")
+        for one, to in [(NGINX, KEY), (GATEWAY, KEY), (other.subject, "web/own")]
+    }
+    assert due(facts, last, SUCCEEDING) == [other.subject]
+    assert len(due(facts, last, INTERVAL)) == 2
 
 
 def test_a_relay_that_takes_no_connection_is_tried_again_within_seconds_and_that_is_no_failure_for_a_minute() -> None:

@@ -31,10 +31,11 @@ def through(controller: OddController, *, hostnames: tuple[str, ...] = NAMES) ->
 
 @pytest.mark.parametrize("first", [A.HANGS, A.BAD_REQUEST, A.CLOSES], ids=lambda one: one.name)
 async def test_an_odd_application_behind_the_first_name_lets_no_class_go(first: Application) -> None:
-    async with running({"a.example.org": first, "b.example.org": A.WELL}, demands=False) as controller:
+    hosts = {UNSERVED: A.CLOSES, "a.example.org": first, "b.example.org": A.WELL}
+    async with running(hosts, demands=False) as controller:
         answered = await shake_hands(through(controller), ["127.0.0.1"], every_pod=False)
     assert answered.succeeded
-    assert dict(controller.asked) == {"a.example.org": 1, UNSERVED: 1}
+    assert dict(controller.asked) == {UNSERVED: 1, "a.example.org": 1, "b.example.org": 1}
 
 
 async def test_a_class_whose_applications_all_fail_has_a_controller_that_answers() -> None:
@@ -42,10 +43,10 @@ async def test_a_class_whose_applications_all_fail_has_a_controller_that_answers
         assert (await shake_hands(through(controller), ["127.0.0.1"], every_pod=False)).succeeded
 
 
-async def test_a_working_application_is_asked_alone() -> None:
+async def test_where_the_controller_answers_by_itself_no_application_is_asked() -> None:
     async with running({"a.example.org": A.WELL}, demands=False) as controller:
         assert (await shake_hands(through(controller), ["127.0.0.1"], every_pod=True)).succeeded
-    assert dict(controller.asked) == {"a.example.org": 1}
+    assert dict(controller.asked) == {UNSERVED: 1}
 
 
 async def test_a_controller_that_gets_no_header_fails_and_the_first_name_tells_how() -> None:
