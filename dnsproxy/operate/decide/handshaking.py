@@ -1,14 +1,14 @@
 """Which handshakes may be made now: through the relay of a subject to its controller, end to end.
 
 The law: the first one as soon as the relay Service is there, and SETTLE after its header has changed; then one every
-SUCCEEDING seconds for each controller, its subjects in turn, and one a minute after a failure. None without a ready
-relay: dnsproxy forwards the names meanwhile. A relay that takes no connection is tried again within seconds: no
-controller notices that.
+SUCCEEDING seconds for each controller, its subjects in turn; a subject whose last one failed waits for a minute. None
+without a ready relay: dnsproxy forwards the names meanwhile. A relay that takes no connection is tried again within
+seconds: no controller notices that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from types import MappingProxyType
@@ -26,7 +26,7 @@ SUCCEEDING: Final = 10.0
 """Seconds between two handshakes with a controller while they succeed. A controller that stops to take the header fails
 its clients for that long: the first handshake that fails has its endpoints probed."""
 A_SECOND: Final = 1.0
-"""Handshakes with all controllers together, while no controller waits for more than a minute."""
+"""Handshakes with all controllers together, but for those that have waited for a minute."""
 RETRIES: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds before the next handshake after one that the relay did not take."""
 
@@ -56,6 +56,8 @@ class RelayHandshake:
     """The relay Service."""
     headers: str = ""
     """Those of its own ports, as port_headers.py has them."""
+    steered: bool = False
+    """Whether the names are answered with the relay Service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def due_handshakes(
     `relay_since`: when the relay's ready pods last changed. `headers` is that of note_headers.
     """
     due: list[RelayHandshake] = []
-    regular: dict[str, list[RelayHandshake]] = {}
+    regular: list[RelayHandshake] = []
     for wanted in filter(None, (_wanted(one, facts) for one in decisions)):
         before = last.get(wanted.subject)
         if before is None or not _is_same(before, wanted):
@@ -124,20 +126,36 @@ def due_handshakes(
         elif before.untaken:
             due += [wanted] if relay_since > before.at or now >= before.at + _pause(before.untaken) else []
         else:
-            regular.setdefault(wanted.relay_to, []).append(wanted)
-    succeeding = min(INTERVAL, max(SUCCEEDING, len(regular) / A_SECOND))
-    for sharing in regular.values():
-        latest = max(last[one.subject].at for one in sharing)
-        # More of them after a failure would let a class go whose controller only restarts.
-        if now >= latest + (succeeding if _succeed(sharing, facts) else INTERVAL):
-            due.append(min(sharing, key=lambda one: (last[one.subject].at, one.subject)))
-    return tuple(due)
+            regular.append(wanted)
+    return *due, *_due_in_turn(regular, facts, last, now)
 
 
-def _succeed(sharing: Iterable[RelayHandshake], facts: Facts) -> bool:
-    """Whether the last handshake of each subject succeeded."""
-    seen = (handshake_of(one.subject, one.relay_to, facts) for one in sharing)
-    return all(one.succeeded and not one.failures for one in seen)
+def _due_in_turn(
+    regular: Sequence[RelayHandshake], facts: Facts, last: Mapping[Subject, LastHandshake], now: float
+) -> list[RelayHandshake]:
+    """Of each controller the next handshake, if it is time for one."""
+    turns: dict[str, tuple[float, list[RelayHandshake]]] = {}
+    for one in regular:
+        at = last[one.subject].at
+        latest, able = turns.get(one.relay_to, (-inf, []))
+        # Otherwise three failures in a row, which let a class go, would be those of one restart of the controller.
+        waits = not _has_succeeded(one, facts) and now < at + INTERVAL
+        turns[one.relay_to] = max(latest, at), able if waits else [*able, one]
+    ready = [
+        (latest, min(able, key=lambda one: (last[one.subject].at, one.subject)))
+        for latest, able in turns.values()
+        if able and now >= latest + SUCCEEDING
+    ]
+    ready.sort(key=lambda one: one[0])
+    overdue = [one for latest, one in ready if now >= latest + INTERVAL]
+    paced = [one for latest, one in ready if now < latest + INTERVAL]
+    newest = max((latest for latest, _ in turns.values()), default=-inf)
+    return overdue + (paced[:1] if now >= newest + 1 / A_SECOND else [])
+
+
+def _has_succeeded(one: RelayHandshake, facts: Facts) -> bool:
+    seen = handshake_of(one.subject, one.relay_to, facts)
+    return seen.succeeded and not seen.failures
 
 
 def _is_settled(since: HeadersSince | None, now: float) -> bool:
@@ -172,7 +190,16 @@ def _wanted(decision: Decision, facts: Facts) -> RelayHandshake | None:
     if not ports or not names:
         return None
     addresses = tuple(one for one in route.addresses if ("IPv6" if ":" in one else "IPv4") in facts.relay_families)
-    return RelayHandshake(decision.subject, route.relay_to, ports, names, addresses, route.uid, own_headers_of(route))
+    return RelayHandshake(
+        decision.subject,
+        route.relay_to,
+        ports,
+        names,
+        addresses,
+        uid=route.uid,
+        headers=own_headers_of(route),
+        steered=is_steered(decision.subject, route),
+    )
 
 
 def _is_same(last: LastHandshake, made: RelayHandshake) -> bool:

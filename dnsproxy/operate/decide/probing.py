@@ -2,9 +2,11 @@
 
 The law: only endpoints of LoadBalancer Services behind subjects that have hostnames here. An endpoint that was never
 probed is probed at once; after that, each port of a Service once a minute, spread over it, one endpoint in turn. If an
-endpoint reacts otherwise than before, or a relay's handshake fails, the settings have changed: all are probed again, at
-once, and after a reaction once more after SETTLE. What another replica may have probed waits for its minute, unless the
-port has a new endpoint. An endpoint that comes back may be another pod: it is probed at once, at most twice a minute.
+endpoint reacts otherwise than before, or a relay's handshake fails, the settings may have changed: all endpoints of all
+ports are probed again, at once and in the rounds that follow, as the pods of a controller read new settings one after
+the other, and one that restarts answers nothing yet. What another replica may have probed waits for its minute, unless
+the port has a new endpoint. An endpoint that comes back may be another pod: it is probed at once, at most twice a
+minute.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ INTERVAL: Final = 60.0
 SPREAD: Final = 30.0
 """Seconds over which the ports are spread that were probed at once, as at the start; their first minute is shorter."""
 SETTLE: Final = 10.0
-"""Seconds within which all pods of a controller have read changed settings."""
+"""Seconds between two rounds in which all endpoints of a Service are probed."""
+ROUNDS: Final = 3
+"""Rounds after the first one."""
 NONE: Final[Mapping[str, float]] = MappingProxyType({})
 MOST_AT_ONCE: Final = 8
 """Endpoints of one port that are probed together: a controller may have a pod on each of a thousand nodes."""
@@ -48,8 +52,6 @@ class LastProbe:
     """In seconds of one clock."""
     in_turn: bool = True
     """Whether it was the regular one of its minute, and not one that was made at once."""
-    changed: bool = False
-    """Whether it reacted otherwise than in the probe before."""
     inherited: bool = False
     """Whether another replica may have made it: what it showed is not known here."""
     gone: bool = False
@@ -72,7 +74,10 @@ class EndpointProbe:
 def due_probes(
     facts: Facts, last: Mapping[Place, LastProbe], *, now: float, suspected: Mapping[str, float] = NONE
 ) -> tuple[EndpointProbe, ...]:
-    """The endpoints that may be probed now, in a stable order; `suspected`: when Services failed that had worked."""
+    """The endpoints that may be probed now, in a stable order.
+
+    `suspected`: by Service, when an endpoint last reacted otherwise than before, or a handshake failed.
+    """
     due: list[EndpointProbe] = []
     for service, hostnames in _probed_services(facts):
         for port, tls in _probed_ports(service):
@@ -148,9 +153,8 @@ def _due_places(
     """The places of one port that may be probed, and whether that is its regular probe."""
     places = [(service.key, port, one) for one in sorted((service.endpoints or {}).get(port, ()), key=str)]
     known = {place: last[place] for place in places if place in last}
-    changed = max((one.at for one in known.values() if one.changed and one.in_turn), default=-inf)
-    wanted = max(changed + SETTLE if now >= changed + SETTLE else changed, suspected)
-    fresh = [one for one in places if one not in known or known[one].at < wanted or _is_over(known[one], now)]
+    round_began = _last_round(suspected, now)
+    fresh = [one for one in places if one not in known or known[one].at < round_began or _is_over(known[one], now)]
     if any(one not in known or not known[one].inherited for one in places):
         # The probe of a new endpoint decides nothing alone; the relay still uses the endpoint that leaves.
         leaving = [(service.key, port, one) for one in sorted(service.leaving.get(port, ()), key=str)]
@@ -164,6 +168,11 @@ def _due_places(
     if now < latest.at + gap(f"{service.key}:{port}", in_turn=latest.in_turn):
         return [], False
     return [min(regular, key=lambda place: (regular[place].at, str(place)))], True
+
+
+def _last_round(suspected: float, now: float) -> float:
+    """When the last round began, since when each endpoint has to be probed."""
+    return -inf if suspected == -inf else suspected + SETTLE * min(ROUNDS, (now - suspected) // SETTLE)
 
 
 def _is_over(last: LastProbe, now: float) -> bool:

@@ -73,7 +73,7 @@ class ProbingTasks:
         self._balancers: dict[str, bool] = {}
         self._last_balancers: dict[str, float] = {}
         self._suspected: dict[str, float] = {}
-        """By Service: when a handshake with it failed after one had succeeded."""
+        """By Service: when an endpoint reacted otherwise than before, or a handshake failed that had succeeded."""
         self._relay: tuple[str, ...] = ()
         self._relay_since = -inf
 
@@ -147,7 +147,9 @@ class ProbingTasks:
         changed = before is not None and {before.mode, found.mode} <= CLEAR and before.mode is not found.mode
         if wanted.place in self._last:
             self._probed[wanted.place] = found
-            self._last[wanted.place] = replace(self._last[wanted.place], changed=changed)
+            if changed and wanted.in_turn:
+                # What others showed before that is out of date.
+                self._suspected[wanted.place[0]] = self._last[wanted.place].at
         if before is None or before.mode is not found.mode:
             key, port, endpoint = wanted.place
             log.info("probed", service=key, port=port, endpoint=str(endpoint), mode=found.mode.value, seen=found.detail)
@@ -177,7 +179,7 @@ class ProbingTasks:
         self._last_handshakes = note_handshake(self._last_handshakes, wanted, answered, now=trio.current_time())
         untaken = self._last_handshakes[wanted.subject].untaken
         after = self._handshakes[wanted.subject] = after_handshake(before, answered, untaken=untaken)
-        if before.succeeded and not before.failures and answered.taken and not answered.succeeded:
+        if (before.succeeded or wanted.steered) and not before.failures and answered.taken and not answered.succeeded:
             self._suspected[wanted.relay_to] = trio.current_time()
         if (before.succeeded, before.failures) != (after.succeeded, after.failures):
             shown = "succeeded" if answered.succeeded else "failed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -37,7 +38,6 @@ from tests.dnsproxy.operate.decide.cluster import (
     GATEWAY,
     KEY,
     NGINX,
-    SERVICE,
     SUCCEEDED,
     by_key,
     cluster,
@@ -93,15 +93,15 @@ def test_then_there_is_one_every_ten_seconds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("controllers", "gap"),
+    ("controllers", "most"),
     [
-        pytest.param(10, SUCCEEDING, id="10: one a second for all"),
-        pytest.param(25, 25, id="25: not more than that"),
-        pytest.param(90, INTERVAL, id="90: none waits for more than a minute"),
+        pytest.param(10, SUCCEEDING, id="10"),
+        pytest.param(25, 25, id="25"),
+        pytest.param(90, INTERVAL + 1, id="90: none waits for more than a minute"),
     ],
 )
-def test_many_controllers_share_a_pace(controllers: int, gap: float) -> None:
-    subjects = [Subject(f"class-{number}") for number in range(controllers)]
+def test_many_controllers_share_one_handshake_a_second(controllers: int, most: float) -> None:
+    subjects = [Subject(f"class-{number:02}") for number in range(controllers)]
     backends = [
         service(f"web/{one.name}", points=(BalancerAddress(f"192.0.2.{number}"),))
         for number, one in enumerate(subjects)
@@ -115,9 +115,11 @@ def test_many_controllers_share_a_pace(controllers: int, gap: float) -> None:
         routes=tuple(route_of(one, to=f"web/{one.name}", steered=False) for one in subjects),
     )
     made, _ = played(facts, YES, 200)
+    later = Counter(now for now, _ in made if now > 0)
+    assert set(later.values()) == {1} or controllers > INTERVAL
     for one in subjects:
         times = [now for now, subject in made if subject == one]
-        assert {after - before for before, after in pairwise(times)} == {gap}
+        assert max(after - before for before, after in pairwise(times)) <= most + SUCCEEDING
 
 
 @pytest.mark.parametrize(
@@ -160,25 +162,17 @@ def test_a_controller_that_fails_is_asked_once_a_minute() -> None:
     assert facts.handshakes[NGINX].failures == 4
 
 
-def test_a_class_that_fails_slows_down_the_others_of_its_controller_alone() -> None:
-    own = service("web/own", points=(BalancerAddress("192.0.2.30"),))
-    other = replace(CLASS, subject=Subject("other"), status=("192.0.2.30",))
+def test_a_class_that_fails_waits_for_its_minute_and_the_others_of_its_controller_do_not() -> None:
     facts = cluster(
-        subjects=(CLASS, WEB, other),
-        services=by_key(SERVICE, own),
-        routes=(route_of(), route_of(GATEWAY), route_of(other.subject, to="web/own")),
-        handshakes={
-            NGINX: SUCCEEDED,
-            GATEWAY: replace(SUCCEEDED, failures=1),
-            other.subject: replace(SUCCEEDED, relay_to="web/own"),
-        },
+        subjects=(CLASS, WEB),
+        routes=(route_of(), route_of(GATEWAY)),
+        handshakes={NGINX: SUCCEEDED, GATEWAY: replace(SUCCEEDED, failures=1)},
     )
-    last = {
-        one: LastHandshake(to, 0.0, headers="v1")
-        for one, to in [(NGINX, KEY), (GATEWAY, KEY), (other.subject, "web/own")]
-    }
-    assert due(facts, last, SUCCEEDING) == [other.subject]
-    assert len(due(facts, last, INTERVAL)) == 2
+    last = {NGINX: LastHandshake(KEY, 90.0, headers="v1"), GATEWAY: LastHandshake(KEY, 100.0, headers="v1")}
+    assert due(facts, last, 100.0 + SUCCEEDING - 1) == []
+    assert due(facts, last, 100.0 + SUCCEEDING) == [NGINX]
+    last[NGINX] = LastHandshake(KEY, 150.0, headers="v1")
+    assert due(facts, last, 100.0 + INTERVAL) == [GATEWAY]
 
 
 def test_a_relay_that_takes_no_connection_is_tried_again_within_seconds_and_that_is_no_failure_for_a_minute() -> None:

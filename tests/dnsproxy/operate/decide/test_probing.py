@@ -15,6 +15,7 @@ from dnsproxy.operate.decide.probing import (
     INTERVAL,
     MOST_AT_ONCE,
     MOST_PORTS,
+    ROUNDS,
     SETTLE,
     SPREAD,
     LastProbe,
@@ -74,27 +75,20 @@ def test_many_new_endpoints_are_probed_in_parts() -> None:
     assert len({place for _, place in made}) == len(made) == len(PODS)
 
 
-def test_a_changed_reaction_has_all_probed_again_at_once_and_once_more() -> None:
+def test_a_suspicion_has_all_endpoints_of_its_service_probed_at_once_and_in_the_rounds_that_follow() -> None:
     last: dict[Place, LastProbe] = {}
     played(cluster(), last, begin=0, seconds=1)
     first, second = ((KEY, 443, one) for one in (SERVICE.endpoints or {})[443])
-    last[first] = LastProbe(70.0, changed=True)
-    assert due_at(70.0, last) == [second]
-    last[second] = LastProbe(70.5, in_turn=False, changed=True)
-    assert due_at(71.0, last) == []
-    assert due_at(70.0 + SETTLE, last) == [first, second]
-    last |= {place: LastProbe(81.0, in_turn=False) for place in (first, second)}
-    assert due_at(82.0, last) == []
-
-
-def test_a_handshake_that_fails_has_all_endpoints_of_its_service_probed_once() -> None:
-    last: dict[Place, LastProbe] = {}
-    played(cluster(), last, begin=0, seconds=1)
-    assert due_at(20.0, last, {"other/backend": 19.0}) == []
-    due = due_at(20.0, last, {KEY: 19.0})
-    assert len(due) == 2
-    last |= {place: LastProbe(20.0, in_turn=False) for place in due}
-    assert due_at(21.0, last, {KEY: 19.0}) == []
+    last[first] = LastProbe(20.0)
+    assert due_at(20.0, last, {"other/backend": 20.0}) == []
+    # The one whose reaction was another is not probed twice.
+    assert due_at(20.0, last, {KEY: 20.0}) == [second]
+    rounds = []
+    for now in range(20, 65):
+        due = due_at(now, last, {KEY: 20.0})
+        rounds += [now] if due else []
+        last |= {place: LastProbe(now, in_turn=False) for place in due}
+    assert rounds == [20, *(20 + number * SETTLE for number in range(1, ROUNDS + 1))]
 
 
 def due_at(now: float, last: dict[Place, LastProbe], suspected: dict[str, float] | None = None) -> list[Place]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import trio
@@ -18,7 +18,7 @@ from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.decisions import UNKNOWN_PLANE, decide
 from dnsproxy.operate.decide.facts import Facts, Place, Probed, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.handshaking import Answered, RelayHandshake
-from dnsproxy.operate.decide.probing import INTERVAL, MOST_PORTS, BalancerProbe, EndpointProbe
+from dnsproxy.operate.decide.probing import INTERVAL, MOST_PORTS, SETTLE, BalancerProbe, EndpointProbe
 from dnsproxy.operate.decide.turns import OF_ONE
 from dnsproxy.operate.probe import probing_tasks
 from dnsproxy.operate.probe.probing_tasks import ProbingTasks
@@ -67,6 +67,9 @@ class World:
     """What the tasks dial, and when."""
 
     seconds: Seconds
+    reacts: Callable[[Place, float], HeaderMode] = lambda _place, _now: HeaderMode.REQUIRES
+    takes: Callable[[float], bool] = lambda _now: True
+    """Whether a handshake succeeds."""
     begun: float = 0.0
     probes: dict[Place, list[float]] = field(default_factory=lambda: defaultdict(list))
     handshakes: dict[Subject, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -81,13 +84,14 @@ class World:
     async def probe(self, wanted: EndpointProbe) -> Probed:
         self.probes[wanted.place].append(self.now)
         await trio.sleep(self.seconds(wanted.place[0]))
-        return probed(HeaderMode.SILENT if wanted.place[0] == SILENT else HeaderMode.REQUIRES)
+        mode = self.reacts(wanted.place, self.now)
+        return probed(HeaderMode.SILENT if wanted.place[0] == SILENT else mode)
 
     async def shake(self, wanted: RelayHandshake, pods: Sequence[str], **_: bool) -> Answered:
         assert pods
         self.handshakes[wanted.subject].append(self.now)
         await trio.sleep(self.seconds(wanted.relay_to))
-        return Answered(succeeded=True, taken=True)
+        return Answered(succeeded=self.takes(self.now), taken=True)
 
     async def reach(self, wanted: BalancerProbe) -> bool:
         self.balancers[wanted.service].append(self.now)
@@ -109,8 +113,10 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
     With a loop of its own: minutes on a clock that jumps are longer than the deadline of an async test.
     """
 
-    def run(*readings: tuple[Facts, int], others_until: float = -inf, seconds: Seconds = quick_or_silent) -> World:
-        world = World(seconds)
+    def run(
+        *readings: tuple[Facts, int], others_until: float = -inf, seconds: Seconds = quick_or_silent, **changes: Any
+    ) -> World:
+        world = World(seconds, **changes)
         monkeypatch.setattr(probing_tasks, "probe_endpoint", world.probe)
         monkeypatch.setattr(probing_tasks, "shake_hands", world.shake)
         monkeypatch.setattr(probing_tasks, "reach_balancer", world.reach)
@@ -217,3 +223,48 @@ def test_a_pod_that_comes_and_goes_is_probed_at_most_twice_in_a_minute(play: Pla
     found = play(*flapping).probes[KEY, 443, NEW]
     assert len(found) > 8
     assert all(later - first >= INTERVAL for first, later in zip(found, found[2:], strict=False))
+
+
+ROUTED: Final = cluster(CLASS, MORE, routes=(route_of(),))
+
+
+def after(world: World, place: Place, moment: float) -> float:
+    """How long after a moment a place was probed."""
+    return min(at for at in world.probes[place] if at >= moment) - moment
+
+
+def test_pods_that_read_new_settings_one_after_the_other_are_all_found_within_a_round(play: Play) -> None:
+    """The handshake that fails comes amid the reload; a relay that takes turns hides the pods that follow."""
+    switched = {"10.0.0.1": 95.0, "10.0.0.2": 100.0, "10.0.0.9": 112.0}
+    world = play(
+        (ROUTED, 180),
+        reacts=lambda place, now: HeaderMode.REJECTS if now >= switched[place[2].host] else HeaderMode.REQUIRES,
+        takes=lambda now: not 95 <= now < 112,
+    )
+    late = {place: after(world, place, switched[place[2].host]) for place in world.probes}
+    assert max(late.values()) <= SETTLE + 2
+
+
+def test_a_controller_that_restarts_for_seconds_is_known_again_within_a_round(play: Play) -> None:
+    """The probe that the failed handshake causes finds it down."""
+    world = play(
+        (ROUTED, 150),
+        reacts=lambda _, now: HeaderMode.DEAD if 80 <= now < 92 else HeaderMode.REQUIRES,
+        takes=lambda now: not 80 <= now < 92,
+    )
+    assert max(after(world, place, 92.0) for place in world.probes) <= SETTLE + 1
+
+
+def test_a_port_that_reacts_otherwise_has_the_other_ports_probed_at_once(play: Play) -> None:
+    world = play((ROUTED, 200), reacts=lambda _, now: HeaderMode.REJECTS if now >= 61 else HeaderMode.REQUIRES)
+    first = min(at for found in world.probes.values() for at in found if at >= 61)
+    assert {place[1] for place, found in world.probes.items() if any(first <= at <= first + 2 for at in found)} == {
+        80,
+        443,
+    }
+
+
+def test_a_steered_class_whose_first_handshake_with_other_headers_fails_has_its_controller_probed(play: Play) -> None:
+    world = play((ROUTED, 8), takes=lambda _: False)
+    assert world.handshakes[NGINX] == [0]
+    assert all(max(found) > 0 for found in world.probes.values())
