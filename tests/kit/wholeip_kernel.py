@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import trio
 
-from wholeip.kernel.table_dump import GiveWay
+from wholeip.kernel.table_dump import GiveWay, Place
 from wholeip.ruleset.nft_errors import NftFailed, Refused
 from wholeip.ruleset.ruleset import Ruleset, Transaction
+from wholeip.ruleset.static_rules import COLLECTIONS
 
 
 @dataclass
@@ -50,6 +51,13 @@ class FakeKernel:
         if self.meanwhile is not None:
             await self.meanwhile()
         return found
+
+    async def find_elements(self, wanted: Iterable[Place]) -> dict[Place, str]:
+        await trio.lowlevel.checkpoint()
+        elements = self.ruleset.elements if self.ruleset is not None else {}
+        whole = {one.name for one in COLLECTIONS if not one.interval}
+        places = [one for one in wanted if one[0] in whole]
+        return {(name, key): elements[name][key] for name, key in places if key in elements.get(name, {})}
 
     async def read_generation(self) -> int | None:
         await trio.lowlevel.checkpoint()

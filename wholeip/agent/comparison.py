@@ -8,7 +8,7 @@ program has changed any table since two that found nothing: one may have missed 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sidecar.loop.slices import in_slices
@@ -20,6 +20,10 @@ from wholeip.ruleset.ruleset import Ruleset
 
 _CHUNK: Final = 250
 """Elements of one transaction of a repair: a change that waits for it does so for some ten milliseconds."""
+
+
+_LOOKED_UP: Final = 1_000
+"""Missing elements that are looked up one by one, in some 50 ms; a dump lacks few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,8 @@ class Comparison:
             before = frozenset(differences)
             current, differences = await self._look(expected)
             differences = differences and [one for one in differences if one in before]
+            if current is not None and differences:
+                current, differences = await self._look_up(current, differences)
         elif differences is not None and generation == await self._table.read_generation():
             self._clean = (*self._clean[-1:], generation)
         if current is None or differences is None:
@@ -89,6 +95,21 @@ class Comparison:
         if current is None or current.static != expected.static:
             return current, None
         return current, await in_slices(find_differences(current, expected), give_way=give_way)
+
+    async def _look_up(self, current: Ruleset, differences: list[Difference]) -> tuple[Ruleset, list[Difference]]:
+        """The same with the elements that are there although a dump lacked them.
+
+        On a busy node a resize may last longer than two dumps. A repair would be said of another program, and would end
+        flows.
+        """
+        missing = [(one.collection, one.key) for one in differences if one.present is None]
+        found = await self._table.find_elements(missing) if len(missing) <= _LOOKED_UP else {}
+        elements = {name: dict(current.elements[name]) for name, _ in found}
+        for (name, key), value in found.items():
+            elements[name][key] = value
+        each = (one._replace(present=found.get((one.collection, one.key), one.present)) for one in differences)
+        whole = replace(current, elements={**current.elements, **elements}) if found else current
+        return whole, [one for one in each if one.present != one.desired]
 
     async def _repair(self, current: Ruleset, differences: list[Difference]) -> bool:
         written, repaired = self._written, False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -16,7 +16,7 @@ from typing import Final, Protocol
 import trio
 
 from wholeip.kernel.netlink_socket import netfilter_socket
-from wholeip.kernel.table_dump import GiveWay, dump_table, read_generation
+from wholeip.kernel.table_dump import GiveWay, Place, dump_table, find_elements, read_generation
 from wholeip.ruleset.nft_errors import (
     NOT_THERE,
     Busy,
@@ -48,6 +48,12 @@ class Table(Protocol):
 
     async def dump_ruleset(self, *, give_way: GiveWay = trio.lowlevel.checkpoint) -> Ruleset | None:
         """The same in slices, with `give_way` in between, and each set as it is at another time. Raises NftFailed."""
+
+    async def find_elements(self, wanted: Iterable[Place]) -> dict[Place, str]:
+        """The values of those of some elements that are there, each asked for by its key: a dump may lack some.
+
+        Intervals are not looked for, and an element that the kernel does not tell counts as absent.
+        """
 
     async def read_generation(self) -> int | None:
         """A number that each transaction of any program changes; None if the kernel tells none."""
@@ -105,6 +111,10 @@ class Nft:
         """
         found = await dump_table(self.table, self._changing, give_way)
         return await self.read_ruleset() if found is None else found
+
+    async def find_elements(self, wanted: Iterable[Place]) -> dict[Place, str]:
+        """The values of those of some elements that are there; see Table."""
+        return await find_elements(self.table, wanted)
 
     async def read_generation(self) -> int | None:
         """A number that each transaction with any table changes; None if the kernel tells none."""

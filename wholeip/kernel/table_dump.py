@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Final
 
 import trio
@@ -18,6 +19,7 @@ from sidecar.loop.slices import in_slices
 from wholeip.kernel.netlink_socket import netfilter_socket
 from wholeip.ruleset.netlink import is_interrupted, parse_answer
 from wholeip.ruleset.nft_dump import (
+    format_element_request,
     format_elements_request,
     format_generation_request,
     format_static_requests,
@@ -25,10 +27,13 @@ from wholeip.ruleset.nft_dump import (
     parse_static,
 )
 from wholeip.ruleset.ruleset import Ruleset
-from wholeip.ruleset.set_elements import parse_elements
-from wholeip.ruleset.static_rules import COLLECTIONS
+from wholeip.ruleset.set_elements import NotUnderstood, format_key, parse_elements
+from wholeip.ruleset.static_rules import COLLECTIONS, Collection
+from wholeip.ruleset.steps import at_once
 
 GiveWay = Callable[[], Awaitable[None]]
+Place = tuple[str, str]
+"""A set or map, and the key of an element."""
 _DATAGRAM_SIZE: Final = 65536
 _TIMEOUT_SECONDS: Final = 30
 _TRIES: Final = 4
@@ -57,6 +62,33 @@ async def dump_table(table: str, changing: trio.Lock, give_way: GiveWay = trio.l
             return Ruleset(table, elements, static) if static else None
     except _NOT_READ:
         return None
+
+
+async def find_elements(table: str, wanted: Iterable[Place]) -> dict[Place, str]:
+    """The values of those of some elements that are there, empty in a set; each is asked for by its key.
+
+    A dump walks through a hash table, and lacks elements while the kernel resizes it; a look-up does not. An element
+    that the kernel does not tell, or in words that are not understood, counts as absent.
+    """
+    collections = {one.name: one for one in COLLECTIONS if not one.interval}
+    found: dict[Place, str] = {}
+    with suppress(*_NOT_READ), trio.fail_after(_TIMEOUT_SECONDS), await netfilter_socket() as kernel:
+        for name, key in wanted:
+            collection = collections.get(name)
+            if collection is None:
+                continue
+            await kernel.send(format_element_request(table, name, format_key(collection, key)))
+            answer = await kernel.recv(_DATAGRAM_SIZE)
+            if not parse_answer(answer):
+                found |= {(name, key): value for key, value in _understood(answer, collection).items()}
+    return found
+
+
+def _understood(answer: bytes, collection: Collection) -> dict[str, str]:
+    try:
+        return at_once(parse_elements([answer], collection))
+    except (NotUnderstood, struct.error):
+        return {}
 
 
 async def read_generation() -> int | None:

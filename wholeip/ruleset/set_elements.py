@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Generator, Iterable, Iterator
-from ipaddress import IPv4Address, IPv6Address, summarize_address_range
+from ipaddress import IPv4Address, IPv6Address, ip_address, summarize_address_range
 from typing import Final, NamedTuple
 
 from wholeip.ruleset.netlink import GENERIC_SIZE, aligned, parse_attributes, parse_messages
@@ -68,6 +68,17 @@ def parse_elements(datagrams: Iterable[bytes], collection: Collection) -> Genera
         if number % _STEP == 0:
             yield
     return elements
+
+
+def format_key(collection: Collection, key: str) -> bytes:
+    """The octets of an element's key in nft's notation, of a set or map without intervals. Raises ValueError."""
+    names, parts = collection.key.split(" . "), key.split(" . ")
+    packed = [_pack(text, _LENGTHS[name]) for name, text in zip(names, parts, strict=True)]
+    return packed[0] if len(packed) == 1 else b"".join(one + bytes(aligned(len(one)) - len(one)) for one in packed)
+
+
+def _pack(text: str, length: int) -> bytes:
+    return int(text).to_bytes(length, "big") if text.isdigit() else ip_address(text).packed
 
 
 def _parse_values(datagrams: Iterable[bytes]) -> Iterator[_Element]:

@@ -680,6 +680,25 @@ async def test_what_a_dump_lacks_only_once_is_not_repaired(autojump_clock: MockC
     assert node.status.repaired == 0
 
 
+async def test_what_two_dumps_lack_and_a_look_up_finds_is_not_repaired(autojump_clock: MockClock) -> None:
+    """A resize may last longer than two dumps."""
+    api, node = make_api(), Node()
+    put_many(api, 3)
+    async with node.running(api, pace=ReconcilePace(resync=10)):
+        await node.until(lambda: len(node.whole or {}) == 3)
+        await node.until_ready()
+        whole, applied = node.kernel.ruleset, len(node.kernel.applied)
+        assert whole is not None
+        lacking = without(whole, "whole_v4", "192.0.2.2")
+        node.kernel.dumped = [lacking, without(whole, "whole_v4", "192.0.2.2")]
+        reads = node.kernel.reads
+        await trio.sleep(11)
+        assert node.kernel.reads >= reads + 2
+    assert node.kernel.dumped == []
+    assert len(node.kernel.applied) == applied
+    assert node.status.repaired == 0
+
+
 async def test_a_foreign_element_that_a_dump_lacks_once_is_repaired(autojump_clock: MockClock) -> None:
     api, node = make_api(), Node()
     put_many(api, 3)
