@@ -1,14 +1,15 @@
 """Which handshakes may be made now: through the relay of a subject to its controller, end to end.
 
 The law: the first one as soon as the relay Service is there, and SETTLE after its header has changed; then one every
-SUCCEEDING seconds for each controller, its subjects in turn; a subject whose last one failed waits for a minute. None
-without a ready relay: dnsproxy forwards the names meanwhile. A relay that takes no connection is tried again within
-seconds: no controller notices that.
+SUCCEEDING seconds for each controller, its subjects in turn. A subject whose last one failed waits for a minute, and so
+does a controller where the last two failed, each of another subject if it has several: three in a row let a class go,
+and must not be those of one restart. None without a ready relay: dnsproxy forwards the names meanwhile. A relay that
+takes no connection is tried again within seconds: no controller notices that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from types import MappingProxyType
@@ -112,10 +113,12 @@ def due_handshakes(
     now: float,
     relay_since: float = -inf,
     headers: Mapping[Subject, HeadersSince] = MappingProxyType({}),
+    under_way: Collection[str] = (),
 ) -> tuple[RelayHandshake, ...]:
     """The handshakes that may be made now, in a stable order.
 
-    `relay_since`: when the relay's ready pods last changed. `headers` is that of note_headers.
+    `relay_since`: when the relay's ready pods last changed. `headers` is that of note_headers. `under_way`: the
+    backends of handshakes that have not ended.
     """
     due: list[RelayHandshake] = []
     regular: list[RelayHandshake] = []
@@ -127,30 +130,39 @@ def due_handshakes(
             due += [wanted] if relay_since > before.at or now >= before.at + _pause(before.untaken) else []
         else:
             regular.append(wanted)
-    return *due, *_due_in_turn(regular, facts, last, now)
+    turns: dict[str, list[RelayHandshake]] = {}
+    for one in regular:
+        turns.setdefault(one.relay_to, []).append(one)
+    free = [sharing for key, sharing in turns.items() if key not in under_way]
+    newest = max((last[one.subject].at for one in regular), default=-inf)
+    return *due, *_due_in_turn(free, facts, last, now, is_time=now >= newest + 1 / A_SECOND)
 
 
 def _due_in_turn(
-    regular: Sequence[RelayHandshake], facts: Facts, last: Mapping[Subject, LastHandshake], now: float
+    controllers: Iterable[Sequence[RelayHandshake]],
+    facts: Facts,
+    last: Mapping[Subject, LastHandshake],
+    now: float,
+    *,
+    is_time: bool,
 ) -> list[RelayHandshake]:
-    """Of each controller the next handshake, if it is time for one."""
-    turns: dict[str, tuple[float, list[RelayHandshake]]] = {}
-    for one in regular:
-        at = last[one.subject].at
-        latest, able = turns.get(one.relay_to, (-inf, []))
-        # Otherwise three failures in a row, which let a class go, would be those of one restart of the controller.
-        waits = not _has_succeeded(one, facts) and now < at + INTERVAL
-        turns[one.relay_to] = max(latest, at), able if waits else [*able, one]
-    ready = [
-        (latest, min(able, key=lambda one: (last[one.subject].at, one.subject)))
-        for latest, able in turns.values()
-        if able and now >= latest + SUCCEEDING
-    ]
-    ready.sort(key=lambda one: one[0])
-    overdue = [one for latest, one in ready if now >= latest + INTERVAL]
-    paced = [one for latest, one in ready if now < latest + INTERVAL]
-    newest = max((latest for latest, _ in turns.values()), default=-inf)
-    return overdue + (paced[:1] if now >= newest + 1 / A_SECOND else [])
+    """Of each controller the next handshake, if it waits for a minute; of the others one, if it is time."""
+    overdue: list[RelayHandshake] = []
+    quick: list[tuple[float, RelayHandshake]] = []
+    for sharing in controllers:
+        one, *before = sorted(sharing, key=lambda one: last[one.subject].at, reverse=True)
+        latest = last[one.subject].at
+        failed = {each.subject for each in sharing if not _has_succeeded(each, facts)}
+        able = [each for each in sharing if each.subject not in failed or now >= last[each.subject].at + INTERVAL]
+        is_down = one.subject in failed and all(each.subject in failed for each in before[:1])
+        if not able or now < latest + (INTERVAL if is_down else SUCCEEDING):
+            continue
+        following = min(able, key=lambda each: (last[each.subject].at, each.subject))
+        if now >= latest + INTERVAL:
+            overdue.append(following)
+        else:
+            quick.append((latest, following))
+    return overdue + [one for _, one in sorted(quick, key=lambda each: each[0])[: int(is_time)]]
 
 
 def _has_succeeded(one: RelayHandshake, facts: Facts) -> bool:

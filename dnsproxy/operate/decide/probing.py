@@ -18,6 +18,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Final
 
+from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.short_circuit import Answer, short_circuit
 from dnsproxy.doctor.judge.web_ports import WebPort, web_ports
@@ -33,6 +34,7 @@ SETTLE: Final = 10.0
 """Seconds between two rounds in which all endpoints of a Service are probed."""
 ROUNDS: Final = 3
 """Rounds after the first one."""
+_SLOW: Final = frozenset([HeaderMode.SILENT, HeaderMode.UNKNOWN])
 NONE: Final[Mapping[str, float]] = MappingProxyType({})
 MOST_AT_ONCE: Final = 8
 """Endpoints of one port that are probed together: a controller may have a pod on each of a thousand nodes."""
@@ -69,6 +71,7 @@ class EndpointProbe:
     hostnames: tuple[str, ...]
     """Of subjects, at most two; they follow a name that nobody has."""
     in_turn: bool
+    """Whether it is the regular one of its minute, or may wait as that does."""
 
 
 def due_probes(
@@ -82,8 +85,24 @@ def due_probes(
     for service, hostnames in _probed_services(facts):
         for port, tls in _probed_ports(service):
             places, in_turn = _due_places(service, port, last, now, suspected.get(service.key, -inf))
-            due += [EndpointProbe(place, tls, hostnames, in_turn) for place in places]
+            # A silent one takes as long as its deadlines, and in a round the others would wait for it.
+            silent = {place for place in places if place in facts.probes and facts.probes[place].mode in _SLOW}
+            due += [EndpointProbe(place, tls, hostnames, in_turn or place in silent) for place in places]
     return tuple(due)
+
+
+def suspect(before: float, at: float) -> float:
+    """When a Service came under suspicion, if something speaks for other settings again at `at`: once a minute."""
+    return at if at >= before + INTERVAL else before
+
+
+def note_probe(before: LastProbe | None, probe: EndpointProbe, *, now: float) -> LastProbe:
+    """The last probe of a place, as this one begins."""
+    if before is None:
+        return LastProbe(now, probe.in_turn)
+    # A round is no reason to probe a pod less that comes and goes.
+    is_round = not probe.in_turn and not before.gone
+    return LastProbe(now, probe.in_turn, earlier=before.earlier if is_round else before.at)
 
 
 def still_known(last: Mapping[Place, LastProbe], facts: Facts, *, now: float) -> dict[Place, LastProbe]:
@@ -160,6 +179,8 @@ def _due_places(
         leaving = [(service.key, port, one) for one in sorted(service.leaving.get(port, ()), key=str)]
         fresh += [one for one in (*places, *leaving) if one not in fresh and one in last and last[one].inherited]
     if fresh:
+        # The oldest first: a round may begin before the one before is through.
+        fresh.sort(key=lambda place: last[place].at if place in last else -inf)
         return fresh[:MOST_AT_ONCE], False
     regular = {place: one for place, one in known.items() if not one.gone}
     if not regular:

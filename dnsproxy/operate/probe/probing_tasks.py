@@ -41,7 +41,9 @@ from dnsproxy.operate.decide.probing import (
     LastProbe,
     due_balancers,
     due_probes,
+    note_probe,
     still_known,
+    suspect,
 )
 from dnsproxy.operate.decide.turns import choose_balancers, choose_handshakes, choose_probes
 from dnsproxy.operate.probe.endpoint_probe import probe_endpoint, reach_balancer
@@ -113,9 +115,9 @@ class ProbingTasks:
         now = trio.current_time()
         last = {**inherited_probes(self._first_sights, until=others_until), **self._last}
         for probe in choose_probes(due_probes(facts, last, now=now, suspected=self._suspected), last, self._probing):
-            earlier = self._last[probe.place].at if probe.place in self._last else -inf
             # At once, so that it is not due again while it is under way.
-            last[probe.place] = self._last[probe.place] = LastProbe(now, probe.in_turn, earlier=earlier)
+            noted = note_probe(self._last.get(probe.place), probe, now=now)
+            last[probe.place] = self._last[probe.place] = noted
             self._probing[probe.place] = probe.in_turn
             self._nursery.start_soon(self._probe, probe)
         self._start_balancers(facts, {**inherited_balancers(last), **self._last_balancers}, now)
@@ -131,11 +133,22 @@ class ProbingTasks:
     def _start_handshakes(
         self, facts: Facts, decisions: tuple[Decision, ...], last: Mapping[Subject, LastHandshake], now: float
     ) -> None:
-        due = due_handshakes(facts, decisions, last, now=now, relay_since=self._relay_since, headers=self._headers)
+        due = due_handshakes(
+            facts,
+            decisions,
+            last,
+            now=now,
+            relay_since=self._relay_since,
+            headers=self._headers,
+            under_way=frozenset(self._shaking.values()),
+        )
         for handshake in choose_handshakes(due, last, self._shaking):
             self._shaking[handshake.subject] = handshake.relay_to
             every_pod = is_first(handshake, facts)
             self._nursery.start_soon(self._shake, handshake, facts.relay_endpoints, every_pod)
+
+    def _suspect(self, service: str, at: float) -> None:
+        self._suspected[service] = suspect(self._suspected.get(service, -inf), at)
 
     async def _probe(self, wanted: EndpointProbe) -> None:
         try:
@@ -149,7 +162,7 @@ class ProbingTasks:
             self._probed[wanted.place] = found
             if changed and wanted.in_turn:
                 # What others showed before that is out of date.
-                self._suspected[wanted.place[0]] = self._last[wanted.place].at
+                self._suspect(wanted.place[0], self._last[wanted.place].at)
         if before is None or before.mode is not found.mode:
             key, port, endpoint = wanted.place
             log.info("probed", service=key, port=port, endpoint=str(endpoint), mode=found.mode.value, seen=found.detail)
@@ -180,7 +193,7 @@ class ProbingTasks:
         untaken = self._last_handshakes[wanted.subject].untaken
         after = self._handshakes[wanted.subject] = after_handshake(before, answered, untaken=untaken)
         if (before.succeeded or wanted.steered) and not before.failures and answered.taken and not answered.succeeded:
-            self._suspected[wanted.relay_to] = trio.current_time()
+            self._suspect(wanted.relay_to, trio.current_time())
         if (before.succeeded, before.failures) != (after.succeeded, after.failures):
             shown = "succeeded" if answered.succeeded else "failed"
             log.info(f"handshake {shown}", subject=str(wanted.subject), relay_to=wanted.relay_to, seen=answered.detail)

@@ -14,7 +14,7 @@ import pytest
 
 from dnsproxy.doctor.facts.model import BalancerAddress, Port
 from dnsproxy.doctor.judge.header_mode import HeaderMode
-from dnsproxy.operate.decide.decisions import decide
+from dnsproxy.operate.decide.decisions import FAILURES, decide
 from dnsproxy.operate.decide.facts import Facts, Handshake, Subject, SubjectFacts
 from dnsproxy.operate.decide.handshaking import (
     RETRIES,
@@ -38,6 +38,7 @@ from tests.dnsproxy.operate.decide.cluster import (
     GATEWAY,
     KEY,
     NGINX,
+    SERVICE,
     SUCCEEDED,
     by_key,
     cluster,
@@ -173,6 +174,38 @@ def test_a_class_that_fails_waits_for_its_minute_and_the_others_of_its_controlle
     assert due(facts, last, 100.0 + SUCCEEDING) == [NGINX]
     last[NGINX] = LastHandshake(KEY, 150.0, headers="v1")
     assert due(facts, last, 100.0 + INTERVAL) == [GATEWAY]
+
+
+def test_a_controller_that_is_away_for_two_minutes_keeps_all_its_classes() -> None:
+    subjects = [Subject(f"class-{number}") for number in range(6)]
+    facts = cluster(
+        subjects=tuple(replace(CLASS, subject=one) for one in subjects),
+        routes=tuple(route_of(one) for one in subjects),
+        handshakes=dict.fromkeys(subjects, SUCCEEDED),
+    )
+    made, after = played(facts, NO, 150)
+    assert max(one.failures for one in after.handshakes.values()) < FAILURES
+    # At the start each class has its first handshake; then the controller waits.
+    assert [now for now, _ in made] == [0] * 6 + [60, 120]
+
+
+def test_a_handshake_that_takes_long_stands_in_no_other_controllers_way() -> None:
+    own = service("web/own", points=(BalancerAddress("192.0.2.30"),))
+    other = replace(CLASS, subject=Subject("other"), status=("192.0.2.30",))
+    facts = cluster(
+        subjects=(CLASS, other),
+        services=by_key(SERVICE, own),
+        probes=probes_of(SERVICE, own),
+        routes=(route_of(), route_of(other.subject, to="web/own")),
+        handshakes={NGINX: SUCCEEDED, other.subject: replace(SUCCEEDED, relay_to="web/own")},
+    )
+    last = {
+        NGINX: LastHandshake(KEY, 0.0, headers="v1"),
+        other.subject: LastHandshake("web/own", 5.0, headers="v1"),
+    }
+    assert due(facts, last, 15.0) == [NGINX]
+    made = due_handshakes(facts, decide(facts), last, now=15.0, under_way={KEY})
+    assert [one.subject for one in made] == [other.subject]
 
 
 def test_a_relay_that_takes_no_connection_is_tried_again_within_seconds_and_that_is_no_failure_for_a_minute() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 
 import pytest
 
 from dnsproxy.doctor.facts.model import Port
+from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.operate.decide.decisions import UNKNOWN_PLANE
 from dnsproxy.operate.decide.facts import Facts, Place, ServiceFacts, Subject, SubjectFacts
 from dnsproxy.operate.decide.probing import (
@@ -18,14 +20,27 @@ from dnsproxy.operate.decide.probing import (
     ROUNDS,
     SETTLE,
     SPREAD,
+    EndpointProbe,
     LastProbe,
     due_balancers,
     due_probes,
     gap,
+    note_probe,
     still_known,
+    suspect,
 )
 from sidecar.values.endpoints import Endpoint
-from tests.dnsproxy.operate.decide.cluster import CLASS, KEY, PROXY, SERVICE, cluster, endpoints_of, service
+from tests.dnsproxy.operate.decide.cluster import (
+    CLASS,
+    KEY,
+    PROXY,
+    SERVICE,
+    cluster,
+    endpoints_of,
+    probed,
+    probes_of,
+    service,
+)
 
 PODS = [f"10.0.1.{number}" for number in range(20)]
 
@@ -89,6 +104,44 @@ def test_a_suspicion_has_all_endpoints_of_its_service_probed_at_once_and_in_the_
         rounds += [now] if due else []
         last |= {place: LastProbe(now, in_turn=False) for place in due}
     assert rounds == [20, *(20 + number * SETTLE for number in range(1, ROUNDS + 1))]
+
+
+def test_a_round_that_is_not_through_when_the_next_begins_goes_on_with_the_oldest() -> None:
+    many = replace(SERVICE, endpoints=endpoints_of((443,), PODS))
+    last: dict[Place, LastProbe] = {(KEY, 443, Endpoint(pod, 8443)): LastProbe(0.0) for pod in PODS}
+    met = []
+    for now in (10, 20, 30):
+        due = due_probes(cluster(CLASS, many), last, now=now, suspected={KEY: 10.0})
+        last |= {one.place: note_probe(last[one.place], one, now=now) for one in due}
+        met += [one.place for one in due]
+    assert len(set(met)) == len(PODS) <= 3 * MOST_AT_ONCE
+
+
+def test_a_silent_endpoint_holds_up_no_round() -> None:
+    """It may have half of the places of a Service at once."""
+    silent = probed(HeaderMode.SILENT)
+    facts = cluster(probes={**probes_of(), **{(KEY, 443, one): silent for one in (SERVICE.endpoints or {})[443]}})
+    last = dict.fromkeys(probes_of(), LastProbe(0.0))
+    due = due_probes(facts, last, now=10.0, suspected={KEY: 10.0})
+    assert {(one.place[1], one.in_turn) for one in due} == {(80, False), (443, True)}
+
+
+def test_a_round_is_no_reason_to_probe_a_pod_less_that_comes_and_goes() -> None:
+    place = next(iter(probes_of()))
+    regular = note_probe(None, EndpointProbe(place, tls=True, hostnames=(), in_turn=True), now=0.0)
+    again = EndpointProbe(place, tls=True, hostnames=(), in_turn=False)
+    in_a_round = note_probe(regular, again, now=50.0)
+    assert (in_a_round.at, in_a_round.earlier) == (50.0, regular.earlier)
+    back = note_probe(replace(in_a_round, gone=True), again, now=60.0)
+    assert (back.at, back.earlier) == (60.0, 50.0)
+
+
+def test_a_service_comes_under_suspicion_once_a_minute() -> None:
+    begun = suspect(-inf, 100.0)
+    assert begun == suspect(begun, 100.0 + INTERVAL - 1) == 100.0
+    # A slow probe may tell later what it has begun to see before.
+    assert suspect(begun, 90.0) == 100.0
+    assert suspect(begun, 100.0 + INTERVAL) == 100.0 + INTERVAL
 
 
 def due_at(now: float, last: dict[Place, LastProbe], suspected: dict[str, float] | None = None) -> list[Place]:
