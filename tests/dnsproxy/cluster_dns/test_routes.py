@@ -66,6 +66,16 @@ def test_what_is_ours_is_no_route() -> None:
     assert [served.zone for served in found.keys] == ["."]
 
 
+def test_each_place_is_a_line_of_the_file_as_it_is() -> None:
+    """The stanza counts in the Corefile, and in no file that it imports."""
+    ours = "# BEGIN switchback\nforward . 10.96.0.53\n# END switchback\n"
+    stanza = f"import {FOLDER}/*.override\n{ours}forward . 192.0.2.1"
+    files = {"b_override": "".join(f"forward {name}.test 192.0.2.1\n" for name in "abcdefg")}
+    places = [route.placed.place for route in routes(stanza, **files).forwards()]
+    imported = [f"b.override in ConfigMap kube-system/coredns-custom, line {line}" for line in range(1, 8)]
+    assert places == [*imported, "Corefile in ConfigMap kube-system/coredns, line 6"]
+
+
 def test_keys_of_imported_blocks_count_on_the_same_port_and_transport() -> None:
     files = {"a_server": "a.test b.test:5353 tls://c.test {\n}\n", "b_server": "{$X} D.Test.:53 {\n}\n"}
     found = routes("forward . 192.0.2.1", **files)
