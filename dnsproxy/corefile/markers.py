@@ -78,7 +78,7 @@ def zones_with_upstreams(corefile: Corefile) -> frozenset[str]:
     inside = range(region.start.index, region.stop.index)
     ours = [one for block in corefile.blocks for one in block.named("forward") if one.index in inside]
     count = count_addresses(region.begin)
-    # What somebody has made unreadable within our markers is cut out all the same.
+    # A directive within our markers that cannot be read any more is cut out as well.
     found = [parsed for one in ours if (parsed := try_forward(one)) is not None]
     return frozenset(one.zone for one in found if one.zone is not None and len(one.upstreams) > count)
 

@@ -20,8 +20,6 @@ from wholeip.ruleset.ruleset import Ruleset
 
 _CHUNK: Final = 250
 """Elements of one transaction of a repair: a change that waits for it does so for some ten milliseconds."""
-
-
 _LOOKED_UP: Final = 1_000
 """Missing elements that are looked up one by one, in some 50 ms; a dump lacks few."""
 

@@ -27,7 +27,7 @@ from wholeip.ruleset.nft_dump import (
     parse_static,
 )
 from wholeip.ruleset.ruleset import Ruleset
-from wholeip.ruleset.set_elements import NotUnderstood, format_key, parse_elements
+from wholeip.ruleset.set_elements import NotUnderstood, format_element, parse_elements
 from wholeip.ruleset.static_rules import COLLECTIONS, Collection
 from wholeip.ruleset.steps import at_once
 
@@ -77,7 +77,7 @@ async def find_elements(table: str, wanted: Iterable[Place]) -> dict[Place, str]
             collection = collections.get(name)
             if collection is None:
                 continue
-            await kernel.send(format_element_request(table, name, format_key(collection, key)))
+            await kernel.send(format_element_request(table, name, format_element(collection, key)))
             answer = await kernel.recv(_DATAGRAM_SIZE)
             if not parse_answer(answer):
                 found |= {(name, key): value for key, value in _understood(answer, collection).items()}

@@ -11,7 +11,6 @@ from typing import Final
 
 from wholeip.ruleset.netlink import (
     GENERIC_SIZE,
-    NESTED,
     family_of,
     format_attribute,
     format_message,
@@ -36,8 +35,6 @@ _CHAIN_NAME, _CHAIN_HOOK, _CHAIN_POLICY, _CHAIN_TYPE, _CHAIN_FLAGS = 3, 4, 5, 7,
 _HOOK_NUMBER, _HOOK_PRIORITY = 1, 2
 _RULE_CHAIN, _RULE_USER_DATA = 2, 7
 _SET_NAME, _SET_FLAGS, _SET_KEY_TYPE, _SET_DATA_TYPE, _SET_TIMEOUT = 2, 3, 4, 6, 11
-_SET_ELEMENTS: Final = 3  # NFTA_SET_ELEM_LIST_ELEMENTS
-_ELEMENT, _ELEMENT_KEY, _VALUE = 1, 1, 1  # NFTA_LIST_ELEM, NFTA_SET_ELEM_KEY, NFTA_DATA_VALUE
 _GENERATION_ID: Final = 1
 _ANONYMOUS, _INTERVAL, _MAP = 0x1, 0x4, 0x8  # NFT_SET_*
 _SET_CONSTANT: Final = 0x2
@@ -63,12 +60,10 @@ def format_elements_request(table: str, collection: str) -> bytes:
     return format_message(_NFTABLES | _GET_ELEMENTS, _REQUEST | _DUMP, _INET, names)
 
 
-def format_element_request(table: str, collection: str, key: bytes) -> bytes:
-    """The request for one element of a set or map; the answer is it, or an error."""
-    key = format_attribute(_ELEMENT_KEY | NESTED, format_attribute(_VALUE, key))
-    elements = format_attribute(_SET_ELEMENTS | NESTED, format_attribute(_ELEMENT | NESTED, key))
+def format_element_request(table: str, collection: str, element: bytes) -> bytes:
+    """The request for one element (format_element) of a set or map; the answer is it, or an error."""
     names = _name(_TABLE_NAME, table) + _name(_SET_NAME, collection)
-    return format_message(_NFTABLES | _GET_ELEMENTS, _REQUEST, _INET, names + elements)
+    return format_message(_NFTABLES | _GET_ELEMENTS, _REQUEST, _INET, names + element)
 
 
 def format_generation_request() -> bytes:

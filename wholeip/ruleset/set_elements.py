@@ -11,11 +11,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, summarize_address_range
 from typing import Final, NamedTuple
 
-from wholeip.ruleset.netlink import GENERIC_SIZE, aligned, parse_attributes, parse_messages
+from wholeip.ruleset.netlink import (
+    GENERIC_SIZE,
+    NESTED,
+    aligned,
+    format_attribute,
+    parse_attributes,
+    parse_messages,
+)
 from wholeip.ruleset.static_rules import Collection
 
 NEW_ELEMENTS: Final = 10 << 8 | 12  # NFNL_SUBSYS_NFTABLES, NFT_MSG_NEWSETELEM
 _ELEMENTS: Final = 3  # NFTA_SET_ELEM_LIST_ELEMENTS
+_ELEMENT: Final = 1  # NFTA_LIST_ELEM
 _KEY, _DATA, _FLAGS, _USER_DATA = 1, 2, 3, 6  # NFTA_SET_ELEM_*
 _VALUE: Final = 1  # NFTA_DATA_VALUE
 _INTERVAL_END: Final = struct.pack("!I", 1)  # NFT_SET_ELEM_INTERVAL_END
@@ -70,11 +78,16 @@ def parse_elements(datagrams: Iterable[bytes], collection: Collection) -> Genera
     return elements
 
 
-def format_key(collection: Collection, key: str) -> bytes:
-    """The octets of an element's key in nft's notation, of a set or map without intervals. Raises ValueError."""
+def format_element(collection: Collection, key: str) -> bytes:
+    """The attribute that names an element by its key in nft's notation, of a set or map without intervals.
+
+    Raises ValueError.
+    """
     names, parts = collection.key.split(" . "), key.split(" . ")
     packed = [_pack(text, _LENGTHS[name]) for name, text in zip(names, parts, strict=True)]
-    return packed[0] if len(packed) == 1 else b"".join(one + bytes(aligned(len(one)) - len(one)) for one in packed)
+    whole = packed[0] if len(packed) == 1 else b"".join(one.ljust(aligned(len(one)), b"\0") for one in packed)
+    element = format_attribute(_KEY | NESTED, format_attribute(_VALUE, whole))
+    return format_attribute(_ELEMENTS | NESTED, format_attribute(_ELEMENT | NESTED, element))
 
 
 def _pack(text: str, length: int) -> bytes:

@@ -269,7 +269,7 @@ def _sources(found: Found) -> tuple[str, ...]:
 
 
 def _answering_lines(found: Found, traces: Sequence[Trace]) -> tuple[AnsweringLine, ...]:
-    """The lines of others that come before our stanzas, or before the one that an install would write.
+    """The lines of other tools before our stanzas, or before the stanza that an install would write.
 
     Those of `dnsproxy status`, and of no host in particular: a file of facts can be judged for another host.
     """

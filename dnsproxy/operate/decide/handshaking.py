@@ -26,8 +26,8 @@ SETTLE: Final = 1.0
 SUCCEEDING: Final = 10.0
 """Seconds between two handshakes with a controller while they succeed. A controller that stops to take the header fails
 its clients for that long: the first handshake that fails has its endpoints probed."""
-A_SECOND: Final = 1.0
-"""Handshakes with all controllers together, but for those that have waited for a minute."""
+APART: Final = 1.0
+"""Seconds between two handshakes with any controllers, but for those that have waited for a minute."""
 RETRIES: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds before the next handshake after one that the relay did not take."""
 
@@ -121,7 +121,7 @@ def due_handshakes(
     backends of handshakes that have not ended.
     """
     due: list[RelayHandshake] = []
-    regular: list[RelayHandshake] = []
+    regular: dict[str, list[RelayHandshake]] = {}
     for wanted in filter(None, (_wanted(one, facts) for one in decisions)):
         before = last.get(wanted.subject)
         if before is None or not _is_same(before, wanted):
@@ -129,13 +129,10 @@ def due_handshakes(
         elif before.untaken:
             due += [wanted] if relay_since > before.at or now >= before.at + _pause(before.untaken) else []
         else:
-            regular.append(wanted)
-    turns: dict[str, list[RelayHandshake]] = {}
-    for one in regular:
-        turns.setdefault(one.relay_to, []).append(one)
-    free = [sharing for key, sharing in turns.items() if key not in under_way]
-    newest = max((last[one.subject].at for one in regular), default=-inf)
-    return *due, *_due_in_turn(free, facts, last, now, is_time=now >= newest + 1 / A_SECOND)
+            regular.setdefault(wanted.relay_to, []).append(wanted)
+    newest = max((last[one.subject].at for sharing in regular.values() for one in sharing), default=-inf)
+    free = [sharing for key, sharing in regular.items() if key not in under_way]
+    return *due, *_due_in_turn(free, facts, last, now, is_time=now >= newest + APART)
 
 
 def _due_in_turn(
@@ -147,22 +144,23 @@ def _due_in_turn(
     is_time: bool,
 ) -> list[RelayHandshake]:
     """Of each controller the next handshake, if it waits for a minute; of the others one, if it is time."""
-    overdue: list[RelayHandshake] = []
+    due: list[RelayHandshake] = []
     quick: list[tuple[float, RelayHandshake]] = []
     for sharing in controllers:
-        one, *before = sorted(sharing, key=lambda one: last[one.subject].at, reverse=True)
-        latest = last[one.subject].at
-        failed = {each.subject for each in sharing if not _has_succeeded(each, facts)}
-        able = [each for each in sharing if each.subject not in failed or now >= last[each.subject].at + INTERVAL]
-        is_down = one.subject in failed and all(each.subject in failed for each in before[:1])
+        by_time = sorted(sharing, key=lambda one: (last[one.subject].at, one.subject))
+        latest = last[by_time[-1].subject].at
+        failed = {one.subject for one in sharing if not _has_succeeded(one, facts)}
+        able = [one for one in by_time if one.subject not in failed or now >= last[one.subject].at + INTERVAL]
+        is_down = failed.issuperset(one.subject for one in by_time[-2:])
         if not able or now < latest + (INTERVAL if is_down else SUCCEEDING):
             continue
-        following = min(able, key=lambda each: (last[each.subject].at, each.subject))
         if now >= latest + INTERVAL:
-            overdue.append(following)
+            due.append(able[0])
         else:
-            quick.append((latest, following))
-    return overdue + [one for _, one in sorted(quick, key=lambda each: each[0])[: int(is_time)]]
+            quick.append((latest, able[0]))
+    if quick and is_time:
+        due.append(min(quick, key=lambda waiting: waiting[0])[1])
+    return due
 
 
 def _has_succeeded(one: RelayHandshake, facts: Facts) -> bool:

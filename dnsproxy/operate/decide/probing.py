@@ -3,8 +3,8 @@
 The law: only endpoints of LoadBalancer Services behind subjects that have hostnames here. An endpoint that was never
 probed is probed at once; after that, each port of a Service once a minute, spread over it, one endpoint in turn. If an
 endpoint reacts otherwise than before, or a relay's handshake fails, the settings may have changed: all endpoints of all
-ports are probed again, at once and in the rounds that follow, as the pods of a controller read new settings one after
-the other, and one that restarts answers nothing yet. What another replica may have probed waits for its minute, unless
+ports are probed again, at once and in the rounds that follow, because pods read new settings one after the other, and
+a pod that restarts answers nothing yet. What another replica may have probed waits for its minute, unless
 the port has a new endpoint. An endpoint that comes back may be another pod: it is probed at once, at most twice a
 minute.
 """
@@ -35,6 +35,7 @@ SETTLE: Final = 10.0
 ROUNDS: Final = 3
 """Rounds after the first one."""
 _SLOW: Final = frozenset([HeaderMode.SILENT, HeaderMode.UNKNOWN])
+"""Modes of which a probe has made all its connections, each perhaps until its deadline."""
 NONE: Final[Mapping[str, float]] = MappingProxyType({})
 MOST_AT_ONCE: Final = 8
 """Endpoints of one port that are probed together: a controller may have a pod on each of a thousand nodes."""
@@ -59,7 +60,7 @@ class LastProbe:
     gone: bool = False
     """Whether the endpoint was not there since: then it may be another pod now."""
     earlier: float = -inf
-    """When the probe before it was made."""
+    """When the probe before it was made, rounds not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,9 @@ def due_probes(
     for service, hostnames in _probed_services(facts):
         for port, tls in _probed_ports(service):
             places, in_turn = _due_places(service, port, last, now, suspected.get(service.key, -inf))
-            # A silent one takes as long as its deadlines, and in a round the others would wait for it.
-            silent = {place for place in places if place in facts.probes and facts.probes[place].mode in _SLOW}
-            due += [EndpointProbe(place, tls, hostnames, in_turn or place in silent) for place in places]
+            # In a round the others would wait for a slow one.
+            slow = {place for place in places if place in facts.probes and facts.probes[place].mode in _SLOW}
+            due += [EndpointProbe(place, tls, hostnames, in_turn or place in slow) for place in places]
     return tuple(due)
 
 

@@ -1,9 +1,9 @@
 """One probe of an endpoint or of a load balancer: bare first, then with the header, until its header mode is known.
 
-The law: as few connections as the answer takes, one after the other. The controller is asked before its tenants: the
-first name is one that no application has. Where that shows nothing, two names of the subjects follow, and the first
-name that shows the header mode decides, so that no application that is down, hangs or answers 400 hides it. Over TLS
-there is a handshake and no request; a request over HTTP names us. The header declares a connection of the proxy itself.
+The law: as few connections as the answer takes, one after the other. The controller is asked before its tenants: no
+application has the first name. If that shows nothing, two names of the subjects follow. The first name that shows the
+header mode decides, so that no application that is down, hangs or answers 400 hides it. Over TLS there is a handshake
+and no request; a request over HTTP names us. The header declares a connection of the proxy itself.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def test_a_hung_worker_is_noticed_and_replaced_and_the_other_continues(tmp_path:
         running.until(lambda: running.readiness() == (503, "1 of 2 workers are silent\n"))
         running.until(lambda: running.named("worker silent, killing it"))
         assert running.named("worker silent, killing it")[0]["pid"] == hung
-        # Before it is counted, the one that is being killed may still be among the children, and listen.
+        # Until the supervisor counts it, the killed worker may be a child still, and listen.
         running.until(lambda: running.metrics()["proxy_worker_restarts_total"] == 1)
         running.until(lambda: running.readiness()[0] == 200)
         running.until(lambda: len(running.workers()) == 2 == listeners_of(running.port))

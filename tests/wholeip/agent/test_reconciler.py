@@ -690,7 +690,7 @@ async def test_what_two_dumps_lack_and_a_look_up_finds_is_not_repaired(autojump_
         whole, applied = node.kernel.ruleset, len(node.kernel.applied)
         assert whole is not None
         lacking = without(whole, "whole_v4", "192.0.2.2")
-        node.kernel.dumped = [lacking, without(whole, "whole_v4", "192.0.2.2")]
+        node.kernel.dumped = [lacking, lacking]
         reads = node.kernel.reads
         await trio.sleep(11)
         assert node.kernel.reads >= reads + 2

@@ -157,7 +157,7 @@ def test_subjects_of_one_controller_take_turns() -> None:
 
 
 def test_a_controller_that_fails_is_asked_once_a_minute() -> None:
-    """Otherwise one that restarts for half a minute would have its class let go."""
+    """Otherwise a restart of half a minute would cost it its class."""
     made, facts = played(cluster(routes=(route_of(),)), NO, 200)
     assert [now for now, _ in made] == [0, 60, 120, 180]
     assert facts.handshakes[NGINX].failures == 4
