@@ -29,6 +29,8 @@ from tests.kit.processes import end_process, wait_for
 from tests.kit.programs import built_versions, program
 
 TOKEN = "switchback-admin-token"
+_UNANSWERED = 5.0
+"""Seconds."""
 _CLIENT_FILES = ("certificate", "key")
 
 
@@ -102,11 +104,26 @@ class ApiServer:
         with self.connection() as connection:
             return send(connection, method, path, body, content_type=content_type)
 
+    def status_of(self, path: str, *, seconds: float = 30) -> int:
+        """The status of one GET. Raises TimeoutError."""
+        with self.connection(seconds=seconds) as connection:
+            connection.request("GET", path, headers={"authorization": f"Bearer {TOKEN}"})
+            response = connection.getresponse()
+            response.read()
+            return response.status
+
+    def serves(self, path: str) -> bool:
+        """Whether a GET succeeds, for polling: a new definition's storage may let a request wait for etcd for ever."""
+        try:
+            return self.status_of(path, seconds=_UNANSWERED) == http.client.OK
+        except TimeoutError:
+            return False
+
     @contextmanager
-    def connection(self) -> Iterator[http.client.HTTPSConnection]:
-        """A connection for several requests with `send`."""
+    def connection(self, *, seconds: float = 30) -> Iterator[http.client.HTTPSConnection]:
+        """A connection for several requests with `send`; `seconds` for each answer."""
         context = ssl.create_default_context(cafile=str(self.ca_file))
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=30)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=seconds)
         try:
             yield connection
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,7 +55,7 @@ def install(server: ApiServer, found: Sequence[dict[str, Any]]) -> None:
         server.request("POST", CRDS, one)
     for one in found:
         for path in _served_paths(one):
-            poll_until(lambda path=path: _status(server, path) == http.client.OK, f"{path} is served", seconds=_SECONDS)  # type: ignore[misc]
+            poll_until(partial(server.serves, path), f"{path} is served", seconds=_SECONDS)
 
 
 def remove(server: ApiServer, found: Sequence[dict[str, Any]]) -> None:
@@ -63,7 +64,7 @@ def remove(server: ApiServer, found: Sequence[dict[str, Any]]) -> None:
         server.request("DELETE", f"{CRDS}/{one['metadata']['name']}")
     for one in found:
         path = f"{CRDS}/{one['metadata']['name']}"
-        poll_until(lambda path=path: _status(server, path) != http.client.OK, f"{path} is gone", seconds=_SECONDS)  # type: ignore[misc]
+        poll_until(lambda path=path: server.status_of(path) != http.client.OK, f"{path} is gone", seconds=_SECONDS)  # type: ignore[misc]
 
 
 def create(server: ApiServer, version: str, plural: str, name: str, body: dict[str, Any], **metadata: Any) -> str:
@@ -85,7 +86,7 @@ def version_path(version: str) -> str:
 
 def set_status(server: ApiServer, path: str, status: dict[str, Any]) -> None:
     """Write the status of an object, as its controller does."""
-    subresource = path if _status(server, f"{path}/status") != http.client.OK else f"{path}/status"
+    subresource = path if server.status_of(f"{path}/status") != http.client.OK else f"{path}/status"
     server.request("PATCH", subresource, {"status": status}, content_type="application/merge-patch+json")
 
 
@@ -96,11 +97,3 @@ def _served_paths(definition: dict[str, Any]) -> list[str]:
 
 def _plural(definition: dict[str, Any]) -> str:
     return str(definition["spec"]["names"]["plural"])
-
-
-def _status(server: ApiServer, path: str) -> int:
-    with server.connection() as connection:
-        connection.request("GET", path, headers={"authorization": f"Bearer {server.token}"})
-        response = connection.getresponse()
-        response.read()
-        return response.status

@@ -21,7 +21,7 @@ _SECONDS: Final = 30
 def install_crds(server: ApiServer, resources: Iterable[str] = RESOURCES) -> None:
     """Install the missing definitions of the standard channel, and wait until they are served."""
     for resource in resources:
-        if _status(server, f"{CRDS}/{resource}.{GROUP}") == http.client.OK:
+        if server.status_of(f"{CRDS}/{resource}.{GROUP}") == http.client.OK:
             continue
         manifest = Path(program("gateway-api")) / "standard" / f"{GROUP}_{resource}.yaml"
         # Send the file unparsed: the server reads YAML, and much faster than we do.
@@ -38,11 +38,11 @@ def install_crds(server: ApiServer, resources: Iterable[str] = RESOURCES) -> Non
 def remove_crds(server: ApiServer, resources: Iterable[str] = RESOURCES) -> None:
     """Remove the installed definitions, which deletes all their objects, and wait until they are gone."""
     paths = [f"{CRDS}/{resource}.{GROUP}" for resource in resources]
-    paths = [path for path in paths if _status(server, path) == http.client.OK]
+    paths = [path for path in paths if server.status_of(path) == http.client.OK]
     for path in paths:
         server.request("DELETE", path)
     poll_until(
-        lambda: all(_status(server, path) != http.client.OK for path in paths),
+        lambda: all(server.status_of(path) != http.client.OK for path in paths),
         "the definitions are gone",
         seconds=_SECONDS,
     )
@@ -123,15 +123,7 @@ def _path(resource: str, namespace: str) -> str:
 def _wait_until(server: ApiServer, resource: str, version: str, *, is_served: bool) -> None:
     path = f"/apis/{GROUP}/{version}/{resource}"
     poll_until(
-        lambda: (_status(server, path) == http.client.OK) == is_served,
+        lambda: server.serves(path) if is_served else server.status_of(path) != http.client.OK,
         f"{resource} {version}: served is {is_served}",
         seconds=_SECONDS,
     )
-
-
-def _status(server: ApiServer, path: str) -> int:
-    with server.connection() as connection:
-        connection.request("GET", path, headers={"authorization": f"Bearer {TOKEN}"})
-        response = connection.getresponse()
-        response.read()
-        return response.status
