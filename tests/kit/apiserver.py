@@ -30,7 +30,7 @@ from tests.kit.programs import built_versions, program
 
 TOKEN = "switchback-admin-token"
 _UNANSWERED = 5.0
-"""Seconds."""
+"""Seconds after which `serves` counts a request as not answered."""
 _CLIENT_FILES = ("certificate", "key")
 
 
@@ -187,11 +187,7 @@ class ApiServer:
 
     def _is_ready(self) -> bool:
         try:
-            with self.connection() as connection:
-                connection.request("GET", "/readyz", headers={"authorization": f"Bearer {TOKEN}"})
-                response = connection.getresponse()
-                response.read()
-                return response.status == http.client.OK
+            return self.status_of("/readyz") == http.client.OK
         except (OSError, http.client.HTTPException):
             return False
 
