@@ -12,6 +12,8 @@ from typing import Final
 
 from dnsproxy.hostnames.claims import Origin, Rejection
 
+_MOST_HOSTNAMES: Final = 10
+"""Hostnames in one rejection: an object may have thousands."""
 _MOST_REASONS: Final = 3
 """Reasons in one rejection: a route has up to 32 parents and 1024 hostnames."""
 
@@ -34,6 +36,12 @@ def rejections_for(origin: Origin, hostnames: Iterable[str], refusals: Sequence[
     """One rejection for each hostname, so that a search for the hostname finds it."""
     reason, deliberate = _format_reasons(refusals), _are_deliberate(refusals)
     return [Rejection(origin, f"{hostname}: {reason}", deliberate) for hostname in dict.fromkeys(hostnames)]
+
+
+def list_hostnames(hostnames: Sequence[str]) -> str:
+    """The first hostnames of an object for a rejection of all of them, and how many more there are."""
+    more = len(hostnames) - _MOST_HOSTNAMES
+    return ", ".join(hostnames[:_MOST_HOSTNAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _format_reasons(refusals: Iterable[Refusal]) -> str:

@@ -4,13 +4,15 @@ The law: a route claims the names that it and a listener serve together. A hostn
 every name below example.org at any depth, and the names served are the intersection of the sets. A listener claims its
 own exact name too, because routes that are not read here may serve it (a TCPRoute, an implementation's own routes), but
 an object that routes the name wins. The wildcard of a listener is not a claim: it says what may be served, and most
-names below it may be served elsewhere. Hostnames in annotations count as a route's own, and as those of listeners.
+names below it may be served elsewhere. A route that only redirects, from http to https, makes it none either: the names
+below it that are served have routes of their own. Hostnames in annotations count as a route's own, and as those of
+listeners.
 https://gateway-api.sigs.k8s.io/reference/spec/#hostname
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Sequence, Set
 
 from dnsproxy.dns.names import is_wildcard
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms, share_terms
@@ -20,7 +22,7 @@ from dnsproxy.sources.gateway.facts import GatewayFacts, ListenerSetFacts, Route
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
 from dnsproxy.sources.gateway.object_graph import ObjectGraph
-from dnsproxy.sources.refusals import Refusal, rejection_of, rejections_for
+from dnsproxy.sources.refusals import Refusal, list_hostnames, rejection_of, rejections_for
 from dnsproxy.sources.unreadable import UnreadableFacts
 
 Contribution = tuple[list[Claim], list[Rejection]]
@@ -59,8 +61,13 @@ def _of_listeners(
 
 def _of_route(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> Contribution:
     reached, refusals = _attached(route, graph, classes)
-    served, matched = _served(route, reached, _own_hostnames(route))
-    plain, _ = _served(route, reached, route.hostnames or ()) if route.annotations.hostnames else (served, matched)
+    own = _own_hostnames(route)
+    found, matched = _served(route, reached, own)
+    served = _claimed(route, found, own)
+    plain = served
+    if route.annotations.hostnames:
+        hostnames = route.hostnames or ()
+        plain = _claimed(route, _served(route, reached, hostnames)[0], hostnames)
     target = route.annotations.target
     granted = _granted(reached)
     claims = [
@@ -74,15 +81,16 @@ def _of_route(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> Contr
         )
         for name, parent in served.items()
     ]
-    own = _own_hostnames(route)
+    wild = [name for name in found if name not in served]
+    unclaimed = [Rejection(route.origin, _explain_redirects(wild), deliberate=True)] if wild else []
     if own:
         left = [name for name in own if name not in matched]
         if not left:
-            return claims, []
+            return claims, unclaimed
         refusals += [Refusal(f"no listener of {parent.ref} that accepts the route has it") for parent, _ in reached]
-        return claims, rejections_for(route.origin, left, refusals)
-    if claims or route.hostnames is not None:
-        return claims, []
+        return claims, unclaimed + rejections_for(route.origin, left, refusals)
+    if claims or wild or route.hostnames is not None:
+        return claims, unclaimed
     refusals = refusals if not reached else [Refusal("it serves every name: give the route or the listener a hostname")]
     return [], [rejection_of(route.origin, refusals)]
 
@@ -105,6 +113,19 @@ def _served(route: RouteFacts, reached: Reached, wanted: Collection[str]) -> tup
         found[name] = min(doors[door], found.get(name, doors[door]))
         matched.add(own)
     return {name: reached[number][0] for name, number in found.items()}, matched
+
+
+def _claimed(route: RouteFacts, served: dict[str, Parent], own: Collection[str]) -> dict[str, Parent]:
+    """The served names that the route claims: without those wildcards of listeners below which it only redirects."""
+    if not route.only_redirects:
+        return served
+    named = frozenset(own)
+    return {name: parent for name, parent in served.items() if name in named or not is_wildcard(name)}
+
+
+def _explain_redirects(wildcards: Sequence[str]) -> str:
+    listed = list_hostnames(wildcards)
+    return f"{listed}: it only redirects, and takes this from a listener: give it hostnames to have them answered"
 
 
 def _granted(reached: Reached) -> dict[str, str]:

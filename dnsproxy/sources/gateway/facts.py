@@ -20,8 +20,9 @@ from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.annotations import Annotations, origin_of, read_annotations
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.admission import NO_NAMESPACE, Admission, BadScope, parse_admission
-from dnsproxy.sources.gateway.kinds import GATEWAY, GROUP, GROUPS, LISTENER_SETS, Ref
+from dnsproxy.sources.gateway.kinds import GATEWAY, GROUP, GROUPS, HTTP_ROUTE, LISTENER_SETS, Ref
 from dnsproxy.sources.gateway.listeners import Listener, parse_listeners
+from dnsproxy.sources.gateway.redirects import only_redirects
 from dnsproxy.sources.gateway.selectors import BadSelector
 from dnsproxy.sources.unreadable import UnreadableFacts, unreadable_facts
 from sidecar.kubernetes.objects import Unreadable
@@ -84,6 +85,8 @@ class RouteFacts(msgspec.Struct, frozen=True, gc=False):
     """Only Gateways and ListenerSets: a Service as parent belongs to a service mesh."""
     hostnames: tuple[str, ...] | None
     """In normal form; None: those of the listeners. Empty if all of them are invalid."""
+    only_redirects: bool = False
+    """Whether it does nothing but redirect."""
 
 
 Facts = GatewayFacts | ListenerSetFacts | RouteFacts | UnreadableFacts
@@ -158,6 +161,8 @@ def _read_route(origin: Origin, route: structs.Route) -> RouteFacts:
         (*annotations.faults, *annotations.bad_hostnames, *faults),
         parents,
         None if takes_listeners else tuple(hostnames),
+        # Routes of the other kinds have no redirects.
+        origin.kind == HTTP_ROUTE and only_redirects(route.spec.rules),
     )
 
 

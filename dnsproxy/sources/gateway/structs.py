@@ -139,6 +139,8 @@ class RouteSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     parent_refs: tuple[ParentReference | None, ...] | None = None
     hostnames: tuple[str | None, ...] | None = None
+    rules: msgspec.Raw = msgspec.Raw(b"null")
+    """JSON that is not decoded: most of an object is here, and only redirects.py reads a part of it."""
 
 
 class Route(msgspec.Struct, frozen=True, gc=False):

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
 import pytest
 import trio
 from trio.testing import MockClock
@@ -30,7 +29,7 @@ from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from dnsproxy.sources.source_followers import GATEWAY
-from tests.dnsproxy.sources.gateway.objects import gateway, listener, route
+from tests.dnsproxy.sources.gateway.objects import gateway, listener, manifest, route
 from tests.kit.faulty_api import client_in_memory, failure
 from tests.kit.live_api import LiveApi
 from tests.kit.messages import addresses_of
@@ -57,7 +56,7 @@ def make_api() -> LiveApi:
 
 def provide_crds(api: LiveApi) -> None:
     api.provide(V1, "gateways", "httproutes")
-    api.put(GROUP, "gateways", msgspec.to_builtins(gateway(listener("*.example.org"))))
+    api.put(GROUP, "gateways", manifest(gateway(listener("*.example.org"))))
     put_route(api, "web.example.org")
 
 
@@ -68,7 +67,7 @@ def put_ingress(api: LiveApi, hostname: str) -> None:
 
 def put_route(api: LiveApi, hostname: str, **annotations: str) -> None:
     one = route(hostname, place=f"web/{hostname.partition('.')[0]}")
-    item = msgspec.to_builtins(one)
+    item = manifest(one)
     api.put(GROUP, "httproutes", {**item, "metadata": {**item["metadata"], "annotations": annotations}})
 
 

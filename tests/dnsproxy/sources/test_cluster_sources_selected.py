@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
-import msgspec
 import pytest
 import trio
 from trio.testing import MockClock
@@ -21,7 +20,7 @@ from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.selection import Selection
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions, SourceOptions
 from sidecar.kubernetes.selector import parse_annotation_selector, parse_selector
-from tests.dnsproxy.sources.gateway.objects import gateway, listener, route
+from tests.dnsproxy.sources.gateway.objects import gateway, listener, manifest, route
 from tests.dnsproxy.sources.test_cluster_sources import RELAY, V1, Watched, watching
 from tests.kit.faulty_api import Asked, failure
 from tests.kit.live_api import LiveApi
@@ -67,10 +66,10 @@ def put_all(api: LiveApi, namespace: str, **more: Any) -> None:
     host = f"{namespace}.example.org"
     ingress = {"metadata": {"name": "app", "namespace": namespace}, "spec": {"rules": [{"host": f"app.{host}"}]}}
     api.put("networking.k8s.io", "ingresses", with_more(ingress))
-    one = msgspec.to_builtins(gateway(listener(f"*.{host}"), place=f"{namespace}/main"))
+    one = manifest(gateway(listener(f"*.{host}"), place=f"{namespace}/main"))
     api.put(GROUP, "gateways", with_more({**one, "metadata": {**one["metadata"], "annotations": {}}}))
     parent = {"name": "main"}
-    web = msgspec.to_builtins(route(f"web.{host}", place=f"{namespace}/web"))
+    web = manifest(route(f"web.{host}", place=f"{namespace}/web"))
     spec = {**web["spec"], "parentRefs": [parent]}
     api.put(GROUP, "httproutes", with_more({"metadata": {**web["metadata"], "annotations": {}}, "spec": spec}))
     metadata = {"name": "git", "namespace": namespace, "annotations": {HOSTNAME: f"git.{host}"}}

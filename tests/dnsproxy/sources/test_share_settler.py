@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-import msgspec
 import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
@@ -21,7 +20,7 @@ from dnsproxy.sources.annotations import HOSTNAME
 from dnsproxy.sources.cluster_sources import ClusterSources
 from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
-from tests.dnsproxy.sources.gateway.objects import gateway, listener, route
+from tests.dnsproxy.sources.gateway.objects import gateway, listener, manifest, route
 from tests.kit.faulty_api import client_in_memory, failure
 from tests.kit.live_api import LiveApi
 
@@ -146,10 +145,10 @@ async def test_kind_whose_read_fails_keeps_no_other_waiting(autojump_clock: Mock
 async def test_routes_and_services_come_back_too(autojump_clock: MockClock) -> None:
     """Of one age, objects are ordered by kind: HTTPRoute before Ingress before Service."""
     api = make_api()
-    api.put(GROUP, "gateways", msgspec.to_builtins(gateway(listener("*.example.org"))))
+    api.put(GROUP, "gateways", manifest(gateway(listener("*.example.org"))))
     put_ingress(api, "old", 1, "a")
     metadata = {"namespace": "shop", "creationTimestamp": "2026-11-02T00:00:00Z"}
-    item = msgspec.to_builtins(route("b.example.org", place="shop/web"))
+    item = manifest(route("b.example.org", place="shop/web"))
     api.put(GROUP, "httproutes", {**item, "metadata": {**item["metadata"], **metadata}})
     annotated = {**metadata, "name": "git", "annotations": {HOSTNAME: "c.example.org"}}
     api.put("", "services", {"metadata": annotated, "spec": {"clusterIP": "10.96.0.8"}})

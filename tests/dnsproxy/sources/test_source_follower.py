@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-import msgspec
 import pytest
 import structlog
 import structlog.testing
@@ -25,7 +24,7 @@ from dnsproxy.sources.gateway.source import GatewaySource
 from dnsproxy.sources.gateway.versions import NAMESPACES, WATCHED
 from dnsproxy.sources.settings import GatewayOptions
 from dnsproxy.sources.source_follower import SourceFollower
-from tests.dnsproxy.sources.gateway.objects import SELECTED, gateway, listener, namespace, route
+from tests.dnsproxy.sources.gateway.objects import SELECTED, gateway, listener, manifest, namespace, route
 from tests.kit.faulty_api import SILENCE, Answer, client_in_memory, failure
 from tests.kit.live_api import LiveApi
 
@@ -109,7 +108,7 @@ async def following(api: LiveApi, store: ClaimStore | None = None) -> AsyncItera
 
 
 def put(api: LiveApi, resource: str, item: Any) -> None:
-    api.put(GROUP if resource != "namespaces" else "", resource, msgspec.to_builtins(item))
+    api.put(GROUP if resource != "namespaces" else "", resource, manifest(item))
 
 
 def with_namespaces() -> LiveApi:

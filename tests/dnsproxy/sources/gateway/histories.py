@@ -14,6 +14,8 @@ from tests.dnsproxy.sources.gateway.objects import (
     NEW,
     OLD,
     SELECTED,
+    TO_BACKEND,
+    TO_HTTPS,
     gateway,
     listener,
     listener_set,
@@ -41,6 +43,7 @@ own_annotations = st.sampled_from(
     [{}, {}, {}, {}, {}, {HOSTNAME: "b.a.org"}, {HOSTNAME: "*.a.org"}, {IGNORE: "true"}, {IGNORE: "?"}]
 )
 ages = st.sampled_from([OLD, NEW])
+rules = st.sampled_from([None, [TO_BACKEND], [TO_HTTPS, TO_BACKEND], [TO_HTTPS], [TO_HTTPS]])
 listeners = st.lists(
     st.builds(
         listener,
@@ -76,7 +79,8 @@ def objects(draw: st.DrawFn, kind: str) -> Any:
             return listener_set(*draw(listeners), place=place, parent=parent, annotations=draw(own_annotations))
         case _:
             own, refs = draw(st.lists(hostnames, max_size=2)), draw(st.lists(parents(), min_size=1, max_size=3))
-            return route(*own, place=place, parents=refs, annotations=draw(own_annotations), created=draw(ages))
+            about = {"annotations": draw(own_annotations), "created": draw(ages), "rules": draw(rules)}
+            return route(*own, place=place, parents=refs, **about)
 
 
 @st.composite

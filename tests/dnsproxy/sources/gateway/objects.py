@@ -54,14 +54,27 @@ TO_GATEWAY = parent_ref()
 TO_SET = parent_ref("web/extra", LISTENER_SET)
 
 
-def route(*hostnames: Any, place: str = "web/app", parents: Any = (TO_GATEWAY,), **about: Any) -> structs.Route:
+TO_HTTPS = {"filters": [{"type": "RequestRedirect", "requestRedirect": {"scheme": "https", "statusCode": 301}}]}
+"""A rule that only redirects."""
+TO_BACKEND = {"backendRefs": [{"name": "app", "port": 80}]}
+
+
+def route(
+    *hostnames: Any, place: str = "web/app", parents: Any = (TO_GATEWAY,), rules: Any = None, **about: Any
+) -> structs.Route:
     """Attached to the Gateway infra/main, unless `parents` is given."""
-    spec = {"parentRefs": list(parents), "hostnames": list(hostnames)}
+    written = msgspec.Raw(msgspec.json.encode(rules))
+    spec = {"parentRefs": list(parents), "hostnames": list(hostnames), "rules": written}
     return msgspec.convert({"metadata": metadata(place, **about), "spec": spec}, structs.Route)
 
 
 def namespace(name: str, **labels: str) -> structs.Namespace:
     return msgspec.convert({"metadata": {"name": name, "labels": labels}}, structs.Namespace)
+
+
+def manifest(one: msgspec.Struct) -> Any:
+    """The object as JSON has it."""
+    return msgspec.json.decode(msgspec.json.encode(one))
 
 
 ALL_SETS = {"namespaces": {"from": "All"}}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from dnsproxy.sources.annotations import AnnotationFields
 from dnsproxy.sources.gateway import structs
-from dnsproxy.sources.gateway.kinds import GATEWAY, ROUTES, TLS_ROUTE
+from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, ROUTES, TLS_ROUTE
 from sidecar.kubernetes.objects import Unreadable
 from tests.dnsproxy.sources.gateway.histories import Key
 
@@ -59,6 +60,15 @@ def is_used(one: Any) -> bool:
     )
 
 
+def redirects(one: Any) -> bool:
+    rules = json.loads(bytes(one.spec.rules))
+    return bool(rules) and all("RequestRedirect" in json.dumps(rule) for rule in rules)
+
+
+def is_wild(hostname: str | None) -> bool:
+    return hostname is not None and hostname.startswith("*")
+
+
 def routes_of(objects: Mapping[Key, Any]) -> Iterator[tuple[str, Any]]:
     for (kind, _), one in objects.items():
         if kind in ROUTES and is_used(one):
@@ -71,13 +81,18 @@ def served_names(objects: Mapping[Key, Any], names: Iterable[str]) -> set[str]:
     for (kind, one), name in product(routes_of(objects), names):
         own = one.spec.hostnames or ()
         marked = (one.metadata.annotations or AnnotationFields()).hostname
-        wanted = any(name_stands_in(hostname, name) for hostname in (*own, *([marked] if marked else [])))
+        wishes = [hostname for hostname in (*own, *([marked] if marked else [])) if name_stands_in(hostname, name)]
         for ref in one.spec.parent_refs or ():
             for door in doors(objects, labels, ref):
                 fits = door.protocol == ("TLS" if kind == TLS_ROUTE else "HTTPS")
                 meant = ref.section_name in (None, "", door.name)
                 welcome = is_open(door.allowed_routes, ref.namespace, one.metadata.namespace, labels, default="Same")
-                named = wanted or (not own and door.hostname is not None)
+                taken = not own and door.hostname is not None
+                if kind == HTTP_ROUTE and redirects(one) and is_wild(door.hostname):
+                    # Of what both have, only what the route names itself.
+                    named = any(name_stands_in(door.hostname, wish.removeprefix("*")) for wish in wishes)
+                else:
+                    named = bool(wishes) or taken
                 if fits and meant and welcome and named and name_stands_in(door.hostname, name):
                     found.add(name)
     return found

@@ -18,7 +18,9 @@ from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,
     NEW,
     OLD,
+    TO_BACKEND,
     TO_GATEWAY,
+    TO_HTTPS,
     TO_SET,
     gateway,
     listener,
@@ -107,6 +109,61 @@ def test_the_hostnames_of_an_annotation_are_served_like_a_routes_own(
     )
     assert sorted(claim.hostname for claim in claims) == expected
     assert [one.reason.partition(":")[0].partition(" ")[0] for one in rejections] == left
+
+
+@pytest.mark.parametrize(
+    ("own", "doors", "expected", "left"),
+    [
+        pytest.param([], ["*.example.org"], [], ["*.example.org"], id="the listener's wildcard"),
+        pytest.param([], ["*.a.org", None, "*.b.org"], [], ["*.a.org", "*.b.org"], id="several"),
+        pytest.param([], ["a.org", "*.b.org"], ["a.org"], ["*.b.org"], id="the exact name of a listener beside it"),
+        pytest.param(["*.org"], ["*.b.org"], [], ["*.b.org"], id="where both have a part"),
+        pytest.param(["*.org"], ["*.b.org", "a.org"], ["a.org"], ["*.b.org"], id="where one part is exact"),
+        pytest.param(["a.b.org", "*.org"], ["*.b.org"], ["a.b.org"], ["*.b.org"], id="its own name beside the part"),
+        pytest.param(["a.b.org"], ["*.b.org"], ["a.b.org"], [], id="its own name"),
+        pytest.param(["*.a.b.org"], ["*.b.org"], ["*.a.b.org"], [], id="its own wildcard"),
+        pytest.param(["*.b.org"], ["*.b.org"], ["*.b.org"], [], id="its own wildcard, which the listener has too"),
+        pytest.param(["*.b.org"], [None], ["*.b.org"], [], id="its own wildcard at a listener for every name"),
+        pytest.param([], ["a.org"], ["a.org"], [], id="the listener's exact name"),
+    ],
+)
+def test_a_route_that_only_redirects_claims_no_wildcard_of_a_listener(
+    own: list[str], doors: list[str | None], expected: list[str], left: list[str]
+) -> None:
+    """The names below it that are served have routes of their own, and the others may be elsewhere."""
+    listeners = [listener(hostname, f"l{number}") for number, hostname in enumerate(doors)]
+    main = (GATEWAY, gateway(*listeners))
+    claims, rejections = contribute((HTTP_ROUTE, route(*own, rules=[TO_HTTPS, TO_HTTPS])), main)
+    assert sorted(claim.hostname for claim in claims) == expected
+    assert [one.reason.partition(":")[0] for one in rejections] == ([", ".join(left)] if left else [])
+    assert all(one.deliberate and "only redirects" in one.reason for one in rejections)
+    for kind, rules in ((HTTP_ROUTE, [TO_HTTPS, TO_BACKEND]), (GRPC_ROUTE, [TO_HTTPS]), (HTTP_ROUTE, [])):
+        found = contribute((kind, route(*own, rules=rules)), main)[0]
+        assert sorted(claim.hostname for claim in found) == sorted([*expected, *left])
+
+
+def test_a_wildcard_that_an_annotation_names_is_claimed_by_the_annotation_though_the_route_only_redirects() -> None:
+    """So that it counts only where annotations do."""
+    marked = route(rules=[TO_HTTPS], annotations={HOSTNAME: "*.example.org"})
+    (claim,), rejections = contribute((HTTP_ROUTE, marked), (GATEWAY, gateway(listener("*.example.org"))))
+    assert (claim.hostname, claim.terms.annotated) == ("*.example.org", True)
+    assert rejections == []
+
+
+def test_a_name_that_no_listener_has_is_rejected_beside_a_wildcard_below_which_the_route_only_redirects() -> None:
+    one = (HTTP_ROUTE, route("*.example.org", "a.example.net", rules=[TO_HTTPS]))
+    rejections = contribute(one, (GATEWAY, gateway(listener("*.b.example.org"))))[1]
+    assert [(one.reason.partition(":")[0], one.deliberate) for one in rejections] == [
+        ("*.b.example.org", True), ("a.example.net", False)
+    ]  # fmt: skip
+
+
+def test_the_wildcards_of_many_listeners_are_one_short_rejection() -> None:
+    listeners = [listener(f"*.h{number}.org", f"l{number}") for number in range(64)]
+    claims, (rejection,) = contribute((HTTP_ROUTE, route(rules=[TO_HTTPS])), (GATEWAY, gateway(*listeners)))
+    assert claims == []
+    assert "and 54 more: it only redirects" in rejection.reason
+    assert len(rejection.reason) < 300
 
 
 def test_a_gateway_and_a_listener_set_listen_for_the_hostnames_of_their_annotations() -> None:

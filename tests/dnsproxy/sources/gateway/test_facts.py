@@ -19,6 +19,7 @@ from dnsproxy.sources.gateway.facts import (
 from dnsproxy.sources.gateway.kinds import (
     GATEWAY,
     GROUP,
+    GRPC_ROUTE,
     HTTP_ROUTE,
     LISTENER_SET,
     TLS_ROUTE,
@@ -32,7 +33,9 @@ from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,
     NEW,
     OLD,
+    TO_BACKEND,
     TO_GATEWAY,
+    TO_HTTPS,
     TO_SET,
     gateway,
     listener,
@@ -247,3 +250,11 @@ def test_what_does_not_touch_names_gives_equal_facts() -> None:
     status = {"addresses": [{"value": "192.0.2.1"}], "listeners": [{"name": "https", "attachedRoutes": 7}]}
     assert read_facts(GATEWAY, one) == read_gateway(listener("a.example.org"), status=status)
     assert read_route("a.example.org") == read_route("A.example.org", annotations={"other": "x"})
+    assert read_route("a.example.org", rules=[TO_BACKEND]) == read_route("a.example.org", rules=[TO_BACKEND, TO_HTTPS])
+
+
+def test_only_an_http_route_is_one_that_only_redirects() -> None:
+    """The other kinds have no redirects, so a filter of that name is none."""
+    assert read_route(rules=[TO_HTTPS]) != read_route(rules=[TO_BACKEND])
+    for kind in (GRPC_ROUTE, TLS_ROUTE):
+        assert read_facts(kind, route(rules=[TO_HTTPS])) == read_facts(kind, route())

@@ -14,12 +14,13 @@ from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, LISTENER_SET, TL
 from dnsproxy.sources.gateway.source import GatewaySource
 from dnsproxy.sources.settings import GatewayOptions
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
-from tests.dnsproxy.sources.gateway.histories import Key, Step, histories
+from tests.dnsproxy.sources.gateway.histories import Key, Step, histories, hostnames, own_annotations
 from tests.dnsproxy.sources.gateway.objects import (
     ACCEPTED,
     ALL_SETS,
     NEW,
     SELECTED,
+    TO_HTTPS,
     TO_SET,
     gateway,
     listener,
@@ -268,3 +269,16 @@ def test_the_names_that_routes_claim_are_those_of_the_specification(history: lis
     fed.tell(*history)
     claimed = {name for name in NAMES for hostname in fed.names() if name_stands_in(hostname, name)}
     assert claimed == served_names(dict(history), NAMES)
+
+
+@given(st.lists(hostnames, max_size=2), st.lists(hostnames, min_size=1, max_size=3, unique=True), own_annotations)
+def test_the_names_that_a_route_claims_that_only_redirects_are_those_of_the_specification(
+    own: list[str], doors: list[str], annotations: dict[str, str]
+) -> None:
+    """Histories have such a route too, but seldom one that reaches a wildcard."""
+    listeners = [listener(hostname, f"l{number}") for number, hostname in enumerate(doors)]
+    fed = Fed()
+    steps = (MAIN, gateway(*listeners)), (APP, route(*own, rules=[TO_HTTPS], annotations=annotations))
+    fed.tell(*steps)
+    claimed = {name for name in NAMES for hostname in fed.names() if name_stands_in(hostname, name)}
+    assert claimed == served_names(dict(steps), NAMES)

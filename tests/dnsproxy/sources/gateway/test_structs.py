@@ -58,6 +58,8 @@ def decode(kind: Any, *objects: dict[str, Any]) -> list[Any]:
             {"spec": ROUTE | {"rules": [{"backendRefs": [{"name": 7}]}]}, "status": 7},
             id="what we don't read",
         ),
+        pytest.param(structs.Route, {"spec": ROUTE | {"rules": "x"}}, id="rules a text"),
+        pytest.param(structs.Route, {"spec": ROUTE | {"rules": [7, {"filters": {"type": []}}]}}, id="bad rules"),
         pytest.param(structs.Namespace, {"metadata": {"name": "web", "labels": {"a": "b"}}}, id="Namespace"),
         pytest.param(structs.Namespace, {"metadata": {"name": "web", "labels": None}, "spec": {}}, id="no labels"),
     ],
