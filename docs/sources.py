@@ -41,7 +41,7 @@ _IN_DNS: Final = f"{ANY_LABELS}, as in DNS ([RFC 4592](https://www.rfc-editor.or
 
 WORDS: Final[Mapping[str, Words]] = {
     INGRESS: Words(
-        hostnames="`spec.rules[].host`, `spec.tls[].hosts`",
+        hostnames="`spec.rules[].host`, and those of `spec.tls[].hosts` that [the rules serve](#tls-sections)",
         classes=f"`spec.ingressClassName`, {_ANNOTATION}, or the default class",
         counts_if="its class exists, or a controller has written its load balancer",
         wildcards=f"{ONE_LABEL}: “wildcard only covers a single DNS label” "

@@ -14,6 +14,7 @@ from dnsproxy.hostnames.targets import AUTO, Targets
 from dnsproxy.serve.rpz_options import parse_source
 from dnsproxy.serve.selection_options import make_selection, selection_options
 from dnsproxy.sources.described.custom import PREFIX, resource_of
+from dnsproxy.sources.ingress_hosts import TlsHosts
 from dnsproxy.sources.names import BUILT_IN, parse_source_class
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions, SourceOptions
 from sidecar.cli.options import CheckedType, Decorated, add_options, kubeconfig_options
@@ -51,13 +52,22 @@ def source_options(command: Decorated) -> Decorated:
         click.option("--ingress-class", metavar="NAME", multiple=True, help="Take only Ingresses of this class."),
         click.option("--gateway-class", metavar="NAME", multiple=True, help="Take only Gateways of this class."),
         click.option("--tls-only", is_flag=True, help="Take only hosts of an Ingress's tls section."),
+        click.option(
+            "--tls-hosts",
+            type=click.Choice([one.value for one in TlsHosts]),
+            default=TlsHosts.RULES.value,
+            help="Which hosts of an Ingress's tls section to take: those that its rules serve, or all. The names of a "
+            "certificate may be elsewhere.",
+        ),
     )
 
 
 def make_cluster_settings(values: dict[str, Any]) -> ClusterSettings:
     """What to read, from the values by the flags' names. Raises StartError."""
     sources = values["source"]
-    ingress = IngressOptions(frozenset(values["ingress_class"]), tls_only=values["tls_only"])
+    ingress = IngressOptions(
+        frozenset(values["ingress_class"]), tls_only=values["tls_only"], tls_hosts=TlsHosts(values["tls_hosts"])
+    )
     gateway = GatewayOptions(frozenset(values["gateway_class"]))
     return ClusterSettings(
         ingress=ingress if "ingress" in sources else None,

@@ -7,16 +7,14 @@ https://kubernetes.io/docs/reference/kubernetes-api/networking-resources/ingress
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from sys import intern
 from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import parse_hostnames
 from dnsproxy.hostnames.claims import Claim, Rejection, Terms, share_terms
-from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.hostnames.wildcards import reach_in_ingress
 from dnsproxy.sources.annotations import (
     AnnotatedMetadata,
@@ -26,6 +24,7 @@ from dnsproxy.sources.annotations import (
     rejections_of,
 )
 from dnsproxy.sources.class_names import CLASS_ANNOTATION, refuse_class
+from dnsproxy.sources.ingress_hosts import Hosts, TlsHosts, explain_unserved, read_hosts
 from dnsproxy.sources.ingress_nginx import CONTROLLERS, NginxFields, additional_hostnames
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
@@ -48,12 +47,17 @@ class _Rule(msgspec.Struct, frozen=True, gc=False):
     http: _Http | None = None
 
 
+class _Backend(msgspec.Struct, frozen=True, gc=False):
+    """That there is one is all that counts."""
+
+
 class _Tls(msgspec.Struct, frozen=True, gc=False):
     hosts: tuple[str | None, ...] | None = None
 
 
 class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     ingress_class_name: str | None = None
+    default_backend: _Backend | None = None
     rules: tuple[_Rule | None, ...] | None = None
     tls: tuple[_Tls | None, ...] | None = None
 
@@ -80,25 +84,35 @@ INGRESSES: Final = Collection("Ingress", "/apis/networking.k8s.io/v1/ingresses",
 """In all namespaces. RBAC: list and watch ingresses.networking.k8s.io."""
 
 
-def claims_of(ingress: Ingress, *, tls_only: bool, most: int | None = None) -> tuple[list[Claim], list[Rejection]]:
+def claims_of(
+    ingress: Ingress, *, tls_only: bool, tls_hosts: TlsHosts = TlsHosts.RULES, most: int | None = None
+) -> tuple[list[Claim], list[Rejection]]:
     """A claim for each hostname that an Ingress serves, each once, and a rejection for each invalid one.
 
-    Of its hosts, which can be 100,000, the first `most` are read.
+    Of its hosts, which can be 100,000, the first `most` are read: those of rules, then those of TLS sections.
 
-    Hosts of rules and of TLS sections both count, because the solver of an HTTP-01 challenge has only a rule;
-    `tls_only` takes only those of TLS sections, and of our annotations. A rule without a host means every host, and
-    claims none. The additional hostnames of ingress-nginx come last, whatever the class is (Claim.is_additional).
+    Hosts of rules count, because the solver of an HTTP-01 challenge has only a rule, and of the hosts of TLS sections
+    those that `tls_hosts` names. `tls_only` takes only hosts of TLS sections, and hostnames of our annotations. A rule
+    without a host means every host, and claims none. The additional hostnames of ingress-nginx come last, whatever the
+    class is (Claim.is_additional).
     """
     origin = origin_of("Ingress", ingress.metadata)
     refusal = refuse_class(ingress.class_name)
     if refusal is not None:
         return [], [Rejection(origin, refusal)]
     annotations = read_annotations(ingress.metadata)
-    hostnames, faults = _hostnames_of(ingress, annotations, tls_only=tls_only, most=most)
-    additional, more_faults = ({}, []) if tls_only else _additional_hostnames_of(ingress, most)
-    rejections = [Rejection(origin, fault) for fault in faults + more_faults]
+    own = _read_hosts(ingress, tls_only=tls_only, tls_hosts=tls_hosts, most=most)
+    hostnames = _with_annotated(own.served, annotations)
+    additional, more_faults = _additional_hostnames_of(ingress, most)
+    if tls_only:
+        additional, more_faults = {name: None for name in additional if name in own.unserved}, []
+    faults = [*annotations.faults, *annotations.bad_hostnames, *own.faults, *more_faults]
+    rejections = [Rejection(origin, fault) for fault in faults]
     if annotations.exclusion is not None:
         return [], rejections + rejections_of(origin, annotations, dict.fromkeys([*hostnames, *additional]))
+    unserved = [name for name in own.unserved if name not in hostnames and name not in additional]
+    if unserved:
+        rejections.append(Rejection(origin, explain_unserved(unserved), deliberate=True))
     # Interned, because 100,000 objects name the same few.
     ingress_class = intern(ingress.class_name) if ingress.class_name else None
     status = points_of(ingress.status)
@@ -115,22 +129,24 @@ def claims_of(ingress: Ingress, *, tls_only: bool, most: int | None = None) -> t
     return claims, rejections
 
 
-def _hostnames_of(
-    ingress: Ingress, annotations: Annotations, *, tls_only: bool, most: int | None
-) -> tuple[dict[str, bool], list[str]]:
-    """The hostnames in normal form, in the object's order, with whether only an annotation has it; and the faults."""
-    faults = [*annotations.faults, *annotations.bad_hostnames]
-    hosts: dict[str, None] = {}
-    for host in _hosts_of(ingress, tls_only=tls_only):
-        if len(hosts) == most and host not in hosts:
-            faults.append(too_many(len(hosts)))
-            break
-        hosts[host] = None
-    found, bad_hosts = parse_hostnames(hosts)
-    hostnames = dict.fromkeys(found, False)
+def _read_hosts(ingress: Ingress, *, tls_only: bool, tls_hosts: TlsHosts, most: int | None) -> Hosts:
+    spec = ingress.spec or _Spec()
+    return read_hosts(
+        [rule for rule in spec.rules or () if rule is not None],
+        (host for tls in spec.tls or () if tls is not None for host in tls.hosts or ()),
+        has_default_backend=spec.default_backend is not None,
+        tls_only=tls_only,
+        tls_hosts=tls_hosts,
+        most=most,
+    )
+
+
+def _with_annotated(hosts: Iterable[str], annotations: Annotations) -> dict[str, bool]:
+    """The hosts and the hostnames of our annotations, with whether only an annotation has it."""
+    hostnames = dict.fromkeys(hosts, False)
     for hostname in annotations.hostnames:
         hostnames.setdefault(hostname, True)
-    return hostnames, faults + bad_hosts
+    return hostnames
 
 
 def _additional_hostnames_of(ingress: Ingress, most: int | None) -> tuple[dict[str, None], list[str]]:
@@ -140,15 +156,6 @@ def _additional_hostnames_of(ingress: Ingress, most: int | None) -> tuple[dict[s
         return {}, []
     hosts = (rule.host for rule in rules if rule.host and rule.http is not None)
     return additional_hostnames(ingress.metadata.annotations, islice(hosts, most))
-
-
-def _hosts_of(ingress: Ingress, *, tls_only: bool) -> Iterator[str]:
-    spec = ingress.spec or _Spec()
-    if not tls_only:
-        yield from (rule.host for rule in spec.rules or () if rule is not None and rule.host)
-    for tls in spec.tls or ():
-        if tls is not None:
-            yield from (host for host in tls.hosts or () if host)
 
 
 def hosts_with_tls(ingress: Ingress, hostnames: Iterable[str]) -> frozenset[str]:

@@ -84,7 +84,8 @@ class IngressSource:
         wanted = self._options.classes
         if wanted and ingress.class_name is not None and ingress.class_name not in wanted:
             return [], []
-        return claims_of(ingress, tls_only=self._options.tls_only, most=self._most)
+        options = self._options
+        return claims_of(ingress, tls_only=options.tls_only, tls_hosts=options.tls_hosts, most=self._most)
 
     def _with_default_class(self, found: Classless) -> _Contribution:
         wanted = self._options.classes

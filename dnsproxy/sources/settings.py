@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from dnsproxy.sources.ingress_hosts import TlsHosts
 from dnsproxy.sources.selection import ALL, Selection
 
 
@@ -19,6 +20,8 @@ class IngressOptions:
     """`--ingress-class`: only these classes; empty: all Ingresses, also those without a class."""
     tls_only: bool = False
     """`--tls-only`: only the hosts of TLS sections."""
+    tls_hosts: TlsHosts = TlsHosts.RULES
+    """`--tls-hosts`: which hosts of TLS sections count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,8 @@ _TWO_CLASSES: Final = (
 REASONS: Final = Reasons(
     explanations=(
         Explanation(
-            "Switchback claims the hosts of TLS sections; Contour serves only those of rules.", _is_only_in_tls
+            "With `--tls-hosts all`, Switchback claims the hosts of TLS sections; Contour serves only those of rules.",
+            _is_only_in_tls,
         ),
         Explanation("Switchback claims the host of a rule without paths; Contour does not serve it.", _has_no_path),
         Explanation(
@@ -134,4 +135,4 @@ REASONS: Final = Reasons(
         rejected_label("Contour"),
     ),
 )
-"""With `--ingress-class` at Switchback and `--ingress-class-name` at Contour."""
+"""With `--ingress-class` and `--tls-hosts all` at Switchback and `--ingress-class-name` at Contour."""

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from dnsproxy.sources.ingress_hosts import TlsHosts
 from dnsproxy.sources.settings import IngressOptions
 from tests.differential.certificates import secret
 from tests.differential.claimed import Claimed
@@ -33,12 +34,18 @@ def test_the_hosts_that_contour_serves_are_those_that_are_claimed(tmp_path: Path
         create_all(server, [one for one in cluster_objects(TERMS) if one["kind"] == "IngressClass"])
         sets = store_sets(server, draw_sets("ingress", SETS, seed=SEED, terms=TERMS, make=make))
         name_second_class(server, sets)
-        claimed = Claimed(ingress=IngressOptions(classes=frozenset({CLASS})))
+        claimed = Claimed(ingress=IngressOptions(classes=frozenset({CLASS}), tls_hosts=TlsHosts.ALL))
         claimed.read(server)
+        by_default = Claimed(ingress=IngressOptions(classes=frozenset({CLASS})))
+        by_default.read(server)
         flag = f"--ingress-class-name={CLASS}"
         with running_contour(tmp_path, server.kubeconfig, flag, ports=free_ports(PORTS), config={}) as port:
             tables = read_contour(port)
-    expect_explained(find_differences(sets, claims=claimed.claims, serves=tables.serve), REASONS)
+    differences = list(find_differences(sets, claims=claimed.claims, serves=tables.serve))
+    expect_explained(differences, REASONS)
+    fewer = find_differences(sets, claims=by_default.claims, serves=tables.serve)
+    # Contour serves no host of a TLS section that is not claimed by default.
+    assert {(one.objects.number, one.name) for one in fewer} < {(one.objects.number, one.name) for one in differences}
 
 
 def make(draw: Draw) -> Iterator[Manifest]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from dnsproxy.sources.ingress_hosts import TlsHosts
 from dnsproxy.sources.settings import IngressOptions
 from tests.differential.answered import expect_answers
 from tests.differential.certificates import secret
@@ -31,6 +33,7 @@ from tests.kit.apiserver import running_apiserver
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver"), NEEDS_TRAEFIK]
 
 SETS: Final = 200
+OF_CLASS: Final = IngressOptions(frozenset({INGRESS_CLASS}), tls_hosts=TlsHosts.ALL)
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +51,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.mark.parametrize(
     ("options", "reasons"),
     [
-        pytest.param(IngressOptions(), UNFILTERED, id="without a filter"),
-        pytest.param(IngressOptions(frozenset({INGRESS_CLASS})), FILTERED, id="with --ingress-class"),
+        pytest.param(IngressOptions(tls_hosts=TlsHosts.ALL), UNFILTERED, id="without a filter"),
+        pytest.param(OF_CLASS, FILTERED, id="with --ingress-class"),
     ],
 )
 def test_the_hosts_that_traefik_routes_are_those_that_are_claimed(
@@ -59,6 +62,18 @@ def test_the_hosts_that_traefik_routes_are_those_that_are_claimed(
     claimed.read(world.server)
     differences = find_differences(world.sets, claims=claimed.claims, serves=world.routers.serve)
     expect_explained(differences, reasons)
+
+
+def test_traefik_routes_no_host_of_tls_that_is_not_claimed_by_default(world: World) -> None:
+    """All differences are claims to more than Traefik routes, and by default there are fewer of them."""
+    by_default = Claimed(ingress=replace(OF_CLASS, tls_hosts=TlsHosts.RULES))
+    everything = Claimed(ingress=OF_CLASS)
+    found = []
+    for claimed in (by_default, everything):
+        claimed.read(world.server)
+        differences = find_differences(world.sets, claims=claimed.claims, serves=world.routers.serve)
+        found.append({(one.objects.number, one.name) for one in differences})
+    assert found[0] < found[1]
 
 
 def test_a_running_server_answers_the_hosts_that_are_claimed(world: World, tmp_path: Path) -> None:

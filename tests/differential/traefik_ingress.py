@@ -74,7 +74,10 @@ CLASSLESS: Final = (
 )
 
 _CLAIMED: Final = (
-    Explanation("Switchback claims the hosts of TLS sections; Traefik routes only those of rules.", _is_in_tls_alone),
+    Explanation(
+        "With `--tls-hosts all`, Switchback claims the hosts of TLS sections; Traefik routes only those of rules.",
+        _is_in_tls_alone,
+    ),
     Explanation("Switchback claims the host of a rule without paths; Traefik has no route for it.", _has_no_path),
     Explanation(
         "Switchback reads no backends: it claims a host whose Service or port does not exist, or whose backend is "
@@ -85,6 +88,6 @@ _CLAIMED: Final = (
 _SERVED: Final = (rejected_label("Traefik"),)
 
 FILTERED: Final = Reasons(_CLAIMED, (*_SERVED, Omission(CLASSLESS, _is_classless)))
-"""With `--ingress-class`."""
+"""With `--ingress-class` and `--tls-hosts all`."""
 UNFILTERED: Final = Reasons((*_CLAIMED, Explanation(FOREIGN_CLASS, _is_foreign)), _SERVED)
-"""Without it."""
+"""With `--tls-hosts all` alone."""

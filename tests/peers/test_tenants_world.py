@@ -91,7 +91,7 @@ ROWS: Final = (
     Row("world-large-labels", "the same, with a quarter of a megabyte of annotations", by_large_labels,
         {"large.world.example.com": FORWARDED}),
     Row("world-tls-section", "claims it only in the TLS section", by_tls_section,
-        {"tls.world.example.com": FORWARDED}, default=SUCCEEDS),
+        {"tls.world.example.com": FORWARDED, "own.apps.example.org": "relay"}),
     Row("world-default-backend", "claims it in the TLS section of an Ingress with only a default backend",
         by_default_backend, {"backend.world.example.com": FORWARDED}, default=SUCCEEDS),
     Row("world-edit", "adds it to an old Ingress that was answered", by_edit,

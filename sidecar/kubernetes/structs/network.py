@@ -65,10 +65,15 @@ class Service(msgspec.Struct, frozen=True):
     status: ServiceStatus | None = None
 
 
+class Presence(msgspec.Struct, frozen=True):
+    """An object of which only counts that it is there."""
+
+
 class IngressRule(msgspec.Struct, frozen=True):
-    """The host of a rule."""
+    """The host of a rule, and whether it has paths."""
 
     host: str | None = None
+    http: Presence | None = None
 
 
 class IngressTls(msgspec.Struct, frozen=True):
@@ -77,11 +82,12 @@ class IngressTls(msgspec.Struct, frozen=True):
     hosts: tuple[str, ...] | None = None
 
 
-class IngressSpec(msgspec.Struct, frozen=True):
+class IngressSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The hosts of an Ingress."""
 
     rules: tuple[IngressRule, ...] | None = None
     tls: tuple[IngressTls, ...] | None = None
+    default_backend: Presence | None = None
 
 
 class Ingress(msgspec.Struct, frozen=True):

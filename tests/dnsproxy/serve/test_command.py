@@ -17,6 +17,7 @@ from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.rights import Annotations, Rights, parse_network
 from dnsproxy.serve import command
 from dnsproxy.serve.settings import ServeSettings
+from dnsproxy.sources.ingress_hosts import TlsHosts
 from dnsproxy.sources.settings import IngressOptions, SourceOptions
 from dnsproxy.tap.mode import TapMode
 from sidecar.values.endpoints import Endpoint
@@ -134,6 +135,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         *("--host", "App.Example.org.=192.0.2.10", "--host", "app.example.org=2001:db8::10,192.0.2.10"),
         *("--hosts-file", str(hosts)),
         *("--source", "ingress", "--kubeconfig", "k", "--context", "c", "--ingress-class", "a", "--tls-only"),
+        *("--tls-hosts", "all"),
         *("--target", "192.0.2.20", "--target-for", "internal=192.0.2.21"),
         *("--zone", "example.org", "--deny", "no.example.org", "--cluster-domain", "k8s.example.org"),
         *("--allow", "Corp.Example.net.", "--allow", "lan"),
@@ -152,7 +154,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     ]
     assert settings.cluster is not None
     assert (settings.cluster.kubeconfig, settings.cluster.context) == ("k", "c")
-    assert settings.cluster.ingress == IngressOptions(frozenset({"a"}), tls_only=True)
+    assert settings.cluster.ingress == IngressOptions(frozenset({"a"}), tls_only=True, tls_hosts=TlsHosts.ALL)
     assert settings.cluster.gateway is None
     assert settings.targets.default == ("192.0.2.20",)
     assert settings.targets.by_class == {"internal": ("192.0.2.21",)}
@@ -275,7 +277,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         ),
         pytest.param(("--class-of", "traefik=internal"), "there is no --source traefik", id="class of no source"),
         pytest.param(("--upstream", "127.0.0.1:1053"), "is an address that dnsproxy listens on", id="loop"),
-        pytest.param(("--lissten", "127.0.0.1:53"), "Did you mean '--listen'?", id="unknown flag"),
+        pytest.param(("--lissen", "127.0.0.1:53"), "Did you mean '--listen'?", id="unknown flag"),
     ],
 )
 def test_a_bad_value_is_one_line_that_names_it_and_status_2(arguments: tuple[str, ...], complaint: str) -> None:

@@ -14,6 +14,8 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class
+from dnsproxy.sources.ingress_hosts import TlsHosts
+from dnsproxy.sources.ingress_nginx import ALIAS
 
 METADATA = {"name": "shop", "namespace": "web", "creationTimestamp": "2026-01-02T03:04:05Z", "uid": "x"}
 ORIGIN = Origin("Ingress", "shop", "web", "2026-01-02T03:04:05Z")
@@ -23,8 +25,8 @@ def parse(spec: object, **metadata: Any) -> Ingress:
     return msgspec.convert({"metadata": METADATA | metadata, "spec": spec, "status": {"loadBalancer": None}}, Ingress)
 
 
-def hostnames(spec: object, *, tls_only: bool = False) -> list[str]:
-    return [claim.hostname for claim in claims_of(parse(spec), tls_only=tls_only)[0]]
+def hostnames(spec: object, *, tls_only: bool = False, tls_hosts: TlsHosts = TlsHosts.RULES) -> list[str]:
+    return [claim.hostname for claim in claims_of(parse(spec), tls_only=tls_only, tls_hosts=tls_hosts)[0]]
 
 
 BOTH = {
@@ -33,14 +35,50 @@ BOTH = {
 }
 
 
-def test_hosts_of_rules_and_tls_count_each_once() -> None:
+def test_hosts_of_rules_count_and_of_tls_those_that_a_rule_has() -> None:
     """In the order in which the object has them."""
-    assert hostnames(BOTH) == ["a.example.org", "b.example.org", "c.example.org"]
+    assert hostnames(BOTH) == ["a.example.org", "b.example.org"]
+    assert hostnames(BOTH, tls_hosts=TlsHosts.ALL) == ["a.example.org", "b.example.org", "c.example.org"]
 
 
 def test_tls_only_takes_the_hosts_of_tls() -> None:
-    """Also where no rule names them."""
-    assert hostnames(BOTH, tls_only=True) == ["b.example.org", "c.example.org"]
+    """Also where no rule names them, if all count."""
+    assert hostnames(BOTH, tls_only=True) == ["b.example.org"]
+    assert hostnames(BOTH, tls_only=True, tls_hosts=TlsHosts.ALL) == ["b.example.org", "c.example.org"]
+
+
+def test_the_names_of_a_certificate_that_no_rule_has_are_one_intended_rejection() -> None:
+    """So that mail.example.org, which may be elsewhere, is forwarded, and `explain` has the reason."""
+    tls = [{"hosts": ["example.org", "*.example.org"]}, {"hosts": ["app.example.org"]}]
+    claims, (rejection,) = claims_of(parse({"rules": [{"host": "app.example.org"}], "tls": tls}), tls_only=False)
+    assert [claim.hostname for claim in claims] == ["app.example.org"]
+    assert rejection.origin == ORIGIN
+    assert rejection.reason.startswith("example.org, *.example.org: no rule has these hosts")
+    assert "--tls-hosts all" in rejection.reason
+    assert rejection.deliberate
+
+
+def test_a_host_of_tls_that_an_annotation_has_is_claimed_by_the_annotation() -> None:
+    """Which may need a right that a rule does not need."""
+    spec = {"rules": [{"host": "a.example.org"}], "tls": [{"hosts": ["b.example.org"]}]}
+    claims, rejections = claims_of(parse(spec, annotations={HOSTNAME: "b.example.org"}), tls_only=False)
+    assert [(claim.hostname, claim.terms.annotated) for claim in claims] == [
+        ("a.example.org", False), ("b.example.org", True)
+    ]  # fmt: skip
+    assert rejections == []
+
+
+@pytest.mark.parametrize("tls_only", [False, True])
+def test_a_host_of_tls_that_is_an_alias_of_ingress_nginx_is_claimed_as_the_alias(tls_only: bool) -> None:
+    """The server of a rule has it; with --tls-only too, because it is in a TLS section, unlike the other alias."""
+    spec = {"rules": [{"host": "a.example.org", "http": {}}], "tls": [{"hosts": ["a.example.org", "b.example.org"]}]}
+    annotations = {ALIAS: "b.example.org,c.example.org,~bad"}
+    claims, rejections = claims_of(parse(spec, annotations=annotations), tls_only=tls_only)
+    others = [] if tls_only else [("c.example.org", True)]
+    assert [(claim.hostname, claim.is_additional) for claim in claims] == [
+        ("a.example.org", False), ("b.example.org", True), *others
+    ]  # fmt: skip
+    assert len(rejections) == (0 if tls_only else 1)
 
 
 def test_a_claim_has_its_origin() -> None:
@@ -87,7 +125,8 @@ def test_different_spellings_of_one_host_are_one_claim() -> None:
 )  # fmt: skip
 def test_bad_host_is_rejected_and_harms_no_other(bad: str) -> None:
     """The object and the fault are named."""
-    spec = {"rules": [{"host": "a.example.org"}, {"host": bad}], "tls": [{"hosts": [bad, "b.example.org"]}]}
+    rules = [{"host": "a.example.org"}, {"host": bad}, {"http": {}}]
+    spec = {"rules": rules, "tls": [{"hosts": [bad, "b.example.org"]}]}
     claims, rejections = claims_of(parse(spec), tls_only=False)
     assert [claim.hostname for claim in claims] == ["a.example.org", "b.example.org"]
     (rejection,) = rejections
@@ -145,7 +184,7 @@ def test_a_target_of_its_own_goes_with_every_claim() -> None:
 @pytest.mark.parametrize("where", ["annotations", "labels"])
 def test_an_ignored_object_claims_nothing_and_rejects_each_of_its_names(where: str) -> None:
     ingress = parse(BOTH, **{where: {IGNORE: "true"}})
-    claims, rejections = claims_of(ingress, tls_only=True)
+    claims, rejections = claims_of(ingress, tls_only=True, tls_hosts=TlsHosts.ALL)
     assert claims == []
     assert [(one.reason, one.deliberate) for one in rejections] == [
         (f"{name}: it is ignored (switchback.dev/ignore)", True) for name in ("b.example.org", "c.example.org")
@@ -200,6 +239,32 @@ def test_the_load_balancer_of_its_status_goes_with_every_claim() -> None:
     assert {claim.terms.status for claim in claims} == {("192.0.2.7", "lb.example.net")}
 
 
+NAMES = ["a.example.org", "B.example.org.", "*.example.org", "*.b.example.org", "example.org", "?", ""]
+HOSTS = st.sampled_from(NAMES) | st.none()
+RULES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({"host": HOSTS}, optional={"http": st.just({})})
+SECTIONS = st.fixed_dictionaries({"hosts": st.lists(HOSTS, max_size=4)})
+SPECS = st.fixed_dictionaries(
+    {"rules": st.lists(RULES, max_size=3)},
+    optional={"tls": st.lists(SECTIONS, max_size=2), "defaultBackend": st.just({})},
+)
+
+
+@given(SPECS, st.booleans(), st.none() | st.integers(1, 4))
+def test_less_is_claimed_by_the_rules_than_with_all_hosts_and_each_other_host_is_rejected_once(
+    spec: dict[str, Any], tls_only: bool, most: int | None
+) -> None:
+    """Every host of a rule is claimed with both, unless TLS sections alone count."""
+    claims, rejections = claims_of(parse(spec), tls_only=tls_only, most=most)
+    everything, faults = claims_of(parse(spec), tls_only=tls_only, tls_hosts=TlsHosts.ALL, most=most)
+    taken, possible = ({claim.hostname for claim in found} for found in (claims, everything))
+    in_rules = {claim.hostname for claim in claims_of(parse(spec | {"tls": None}), tls_only=False, most=most)[0]}
+    assert taken <= possible
+    assert tls_only or in_rules <= taken
+    (*_, reason) = ["", *(one.reason for one in rejections if one.deliberate)]
+    assert {name.strip() for name in reason.partition(":")[0].split(",") if name} == possible - taken
+    assert len(rejections) >= len(faults)
+
+
 @given(st.lists(st.text() | st.none()), st.lists(st.lists(st.text() | st.none()) | st.none()))
 def test_any_text_is_a_claim_or_a_rejection(rules: list[str | None], tls: list[list[str | None] | None]) -> None:
     """Never an exception, and never two claims on one hostname."""
@@ -249,6 +314,8 @@ def test_newest_default_wins_and_then_the_first_by_name() -> None:
 )
 def test_first_hosts_count(hosts: list[str], most: int | None, taken: list[str], lost: bool) -> None:
     """The others are not even read; the owner is told."""
-    claims, rejections = claims_of(parse({"tls": [{"hosts": hosts}]}), tls_only=False, most=most)
+    claims, rejections = claims_of(
+        parse({"tls": [{"hosts": hosts}]}), tls_only=False, tls_hosts=TlsHosts.ALL, most=most
+    )
     assert [claim.hostname for claim in claims] == taken
     assert any("--max-names-per-object" in one.reason for one in rejections) is lost

@@ -67,7 +67,9 @@ def test_annotations_add_hostnames(annotations: Any, hosts: tuple[str | None, ..
 
 
 def test_hosts_of_tls_alone_have_no_server_and_so_no_other_half() -> None:
-    assert read({WWW: "true"}, tls=[{"hosts": ["secure.example.org"]}]) == ([f"www.{HOST}"], [])
+    names, (reason,) = read({WWW: "true"}, tls=[{"hosts": ["secure.example.org"]}])
+    assert names == [f"www.{HOST}"]
+    assert reason.startswith("secure.example.org: no rule has this host")
 
 
 def test_no_rule_adds_nothing() -> None:

@@ -14,6 +14,7 @@ from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.sources.ingress import Ingress, IngressClass
+from dnsproxy.sources.ingress_hosts import TlsHosts
 from dnsproxy.sources.ingress_source import IngressSource
 from dnsproxy.sources.settings import IngressOptions
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
@@ -87,6 +88,15 @@ def test_tls_only_is_passed_on() -> None:
     source, store = source_with(tls_only=True)
     source.change_ingresses({"n/x": ingress("a"), "n/y": ingress("b", tls=True)})
     assert hostnames(store) == {"b"}
+
+
+@pytest.mark.parametrize(("tls_hosts", "expected"), [(TlsHosts.RULES, {"a"}), (TlsHosts.ALL, {"a", "b"})])
+def test_which_hosts_of_tls_count_is_passed_on(tls_hosts: TlsHosts, expected: set[str]) -> None:
+    source, store = source_with(tls_hosts=tls_hosts)
+    spec = {"rules": [{"host": "a"}], "tls": [{"hosts": ["b"]}]}
+    one = msgspec.convert({"metadata": {"name": "x", "namespace": "n"}, "spec": spec}, Ingress)
+    source.change_ingresses({"n/x": one})
+    assert hostnames(store) == expected
 
 
 def test_unreadable_object_is_a_rejection() -> None:

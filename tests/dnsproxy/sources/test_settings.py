@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dnsproxy.sources.ingress_hosts import TlsHosts
 from dnsproxy.sources.selection import Selection
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions, SourceOptions, settings_of
 from sidecar.kubernetes.selector import parse_annotation_selector, parse_selector
@@ -13,8 +14,13 @@ def test_every_option_of_a_source_is_a_setting() -> None:
     assert settings_of("ingress", IngressOptions(frozenset({"b", "a"}), tls_only=True)) == {
         "ingress classes": "a,b",
         "ingress tls_only": "yes",
+        "ingress tls_hosts": "rules",
     }
-    assert settings_of("ingress", IngressOptions()) == {"ingress classes": "", "ingress tls_only": "no"}
+    assert settings_of("ingress", IngressOptions(tls_hosts=TlsHosts.ALL)) == {
+        "ingress classes": "",
+        "ingress tls_only": "no",
+        "ingress tls_hosts": "all",
+    }
 
 
 def test_options_of_any_plain_type_are_distinguished() -> None:
@@ -34,6 +40,7 @@ def test_a_snapshot_depends_on_the_server_the_sources_and_their_options() -> Non
         "sources": "ingress,gateway,service",
         "ingress classes": "",
         "ingress tls_only": "no",
+        "ingress tls_hosts": "rules",
         "gateway classes": "a",
     }
 
