@@ -31,13 +31,13 @@ from dnsproxy.doctor.collect.read_own import (
 )
 from dnsproxy.doctor.collect.read_relay import read_relay
 from dnsproxy.doctor.collect.read_settings import read_settings, with_component_settings
-from dnsproxy.doctor.collect.read_sources import followed_sources
+from dnsproxy.doctor.collect.read_sources import followed_ingresses, followed_sources
 from dnsproxy.doctor.collect.read_workloads import read_components, read_daemon_sets
 from dnsproxy.doctor.collect.reader import REQUEST_SECONDS, Progress, Reader
 from dnsproxy.doctor.facts.cluster_dns import ClusterDns
 from dnsproxy.doctor.facts.model import VERSION, Admin, Component, Facts, OwnService, Service
 from dnsproxy.doctor.judge.paths import Paths, find_paths
-from dnsproxy.sources.settings import SourceOptions
+from dnsproxy.sources.settings import IngressOptions, SourceOptions
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.reads import Reads
 from sidecar.kubernetes.shared_reads import SharedReads
@@ -91,10 +91,14 @@ class _Sources:
         """Those of dnsproxy's settings, once they are read, and those that the user named."""
         return followed_sources((await self.dnsproxy.wait()).settings, self.named)
 
+    async def wait_ingresses(self) -> IngressOptions:
+        """Which hosts of Ingresses dnsproxy takes, once its settings are read."""
+        return followed_ingresses((await self.dnsproxy.wait()).settings)
+
 
 async def _read_hosts_and_controllers(reader: Reader, facts: Facts, sources: _Sources) -> tuple[Facts, Paths]:
     async with side_by_side() as start:
-        hosts = start(read_hosts, reader, sources.wait)
+        hosts = start(read_hosts, reader, sources.wait, sources.wait_ingresses)
         found = start(read_services, reader)
         nodes = start(read_nodes, reader)
         data_plane = start(_read_data_plane, reader)

@@ -41,6 +41,8 @@ _LABELS: Final = frozenset(name for names in CONTROLLERS.values() for name in na
 
 WaitSources = Callable[[], Awaitable[Sequence[SourceOptions]]]
 """Returns the sources to read, beside Ingresses and the Gateway API, once they are known."""
+WaitIngresses = Callable[[], Awaitable[IngressOptions]]
+"""Returns which hosts of Ingresses count, once that is known."""
 Selectors = Mapping[str, Mapping[str, str]]
 """The selectors of Services by `NAMESPACE/NAME`; empty for a Service without one."""
 
@@ -57,7 +59,7 @@ class Hosts:
     """IngressClasses and GatewayClasses with their controllers."""
 
 
-async def read_hosts(reader: Reader, wait_sources: WaitSources) -> Hosts:
+async def read_hosts(reader: Reader, wait_sources: WaitSources, wait_ingresses: WaitIngresses) -> Hosts:
     """The hosts of all Ingresses, of all Gateways and of the objects of further sources, and their classes."""
     store = ClaimStore()
     async with side_by_side() as start:
@@ -65,7 +67,7 @@ async def read_hosts(reader: Reader, wait_sources: WaitSources) -> Hosts:
         ingresses = start(read_objects, reader, INGRESSES)
         gateways = start(read_gateways, reader, store)
         others = start(_read_others, reader, store, wait_sources)
-    source = IngressSource(store, options=IngressOptions())
+    source = IngressSource(store, options=await wait_ingresses())
     source.change_classes(classes.value)
     source.change_ingresses(ingresses.value)
     with_tls, gateway_classes = gateways.value

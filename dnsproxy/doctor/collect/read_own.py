@@ -27,7 +27,7 @@ from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.doctor.collect.read_hosts import make_service
-from dnsproxy.doctor.collect.read_sources import VARIABLE, names_sources
+from dnsproxy.doctor.collect.read_sources import TLS_HOSTS, VARIABLE, names_sources
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.cluster_dns import AnsweringLine, ClusterDns, LineNames, OriginalUpstreams, Stanza
 from dnsproxy.doctor.facts.model import Admin, OwnService, Port
@@ -44,7 +44,7 @@ RELAY_ADMIN_PORT: Final = 8082
 KEPT: Final = frozenset(
     ["DNSPROXY_TARGET", "DNSPROXY_TARGET_FOR", "DNSPROXY_ROUTES_NAMESPACE", VARIABLE, "DNSPROXY_CLASS_OF",
      "DNSPROXY_INGRESS_CLASS", "DNSPROXY_GATEWAY_CLASS", "DNSPROXY_ZONE", "DNSPROXY_OWNERSHIP", "DNSPROXY_TLS_ONLY",
-     "PROXY_ROUTE", "PROXY_PROXY_PROTOCOL", "PROXY_ADVERTISE"]
+     TLS_HOSTS, "PROXY_ROUTE", "PROXY_PROXY_PROTOCOL", "PROXY_ADVERTISE"]
 )  # fmt: skip
 _MOST_PODS: Final = 3
 _NOT_READY: Final = 503

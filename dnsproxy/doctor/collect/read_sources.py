@@ -19,15 +19,17 @@ from dnsproxy.sources.described.classes import DescribedObject
 from dnsproxy.sources.described.custom import PREFIX
 from dnsproxy.sources.described.field_path import parse_path, values_at
 from dnsproxy.sources.external_dns.dns_endpoint import SOURCE as DNS_ENDPOINTS
+from dnsproxy.sources.ingress_hosts import TlsHosts
 from dnsproxy.sources.names import GATEWAY, INGRESS, ISTIO, SERVICE, parse_source_class, parse_source_name
 from dnsproxy.sources.service_source import SERVICES, ServiceSource
-from dnsproxy.sources.settings import SourceOptions
+from dnsproxy.sources.settings import IngressOptions, SourceOptions
 from dnsproxy.sources.source_plans import plan_other
 from dnsproxy.sources.watched_kinds import WatchedKind
 from sidecar.kubernetes.objects import Collection
 from sidecar.loop.side_by_side import read_each, side_by_side
 
 VARIABLE: Final = "DNSPROXY_SOURCE"
+TLS_HOSTS: Final = "DNSPROXY_TLS_HOSTS"
 _CLASSES: Final = "DNSPROXY_CLASS_OF"
 _ALWAYS_READ: Final = frozenset([INGRESS, GATEWAY])
 _TLS: Final = (parse_path("tls"), parse_path("virtualhost.tls"))
@@ -45,6 +47,15 @@ def followed_sources(settings: Mapping[str, str], named: Iterable[str] = ()) -> 
     found = _with_joined_paths(name for name in names if name not in _ALWAYS_READ and _is_source(name))
     # Istio's objects for egress count only if their class is named.
     return tuple(SourceOptions(name, classes if name == ISTIO else frozenset()) for name in sorted(found))
+
+
+def followed_ingresses(settings: Mapping[str, str]) -> IngressOptions:
+    """Which hosts of Ingresses a dnsproxy with these settings takes, of whatever class.
+
+    A value that this version does not have counts as the default.
+    """
+    value = settings.get(TLS_HOSTS, "")
+    return IngressOptions(tls_hosts=TlsHosts(value)) if value in set(TlsHosts) else IngressOptions()
 
 
 def names_sources(variable: str) -> bool:

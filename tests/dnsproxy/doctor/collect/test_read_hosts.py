@@ -10,6 +10,7 @@ import pytest
 from dnsproxy.doctor.facts.model import Facts, Host, Port
 from dnsproxy.sources.ingress_nginx import ALIAS
 from tests.dnsproxy.doctor.collect.cluster_api import CLASSES, GATEWAY_API, INGRESSES, Api, service
+from tests.dnsproxy.doctor.collect.test_read_sources import dnsproxy
 
 BETA = "/apis/gateway.networking.k8s.io/v1beta1"
 X_API = "/apis/gateway.networking.x-k8s.io/v1alpha1"
@@ -29,9 +30,9 @@ def ingress(rules: list[str], tls: Any) -> Any:
         (["a.example.org", "b.example.org"], [{"hosts": ["b.example.org"]}], {"b.example.org"}),
         (["a.example.org", "b.example.org"], [{}], {"a.example.org", "b.example.org"}),
         (["a.example.org"], [{"hosts": []}], {"a.example.org"}),
-        (["a.example.org"], [{"hosts": ["*.example.org"]}], {"a.example.org", "*.example.org"}),
+        (["a.example.org"], [{"hosts": ["*.example.org"]}], {"a.example.org"}),
         (["A.example.org"], [{"hosts": ["a.Example.org"]}], {"a.example.org"}),
-        (["a.b.example.org"], [{"hosts": ["*.example.org", "x.example.org"]}], {"*.example.org", "x.example.org"}),
+        (["a.b.example.org"], [{"hosts": ["*.example.org", "x.example.org"]}], set()),
         (["*.example.org"], [{"hosts": ["a.example.org"]}], {"a.example.org"}),
         (["a.example.org"], [{"hosts": ["bad host", None]}], set()),
         (["a.example.org"], [None], set()),
@@ -47,6 +48,28 @@ async def test_tls_of_an_ingress_covers_the_hosts_of_its_sections(
     seen = await Api({INGRESSES: [ingress(rules, tls)]}).read()
     assert {host.hostname for host in seen.hosts if host.tls} == expected
     assert {host.hostname for host in seen.hosts} >= {rule.lower() for rule in rules}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, []),
+        ({"DNSPROXY_TLS_HOSTS": "rules"}, []),
+        ({"DNSPROXY_TLS_HOSTS": "all"}, ["mail.example.org"]),
+        ({"DNSPROXY_TLS_HOSTS": "ALL"}, []),
+        ({"DNSPROXY_TLS_HOSTS": ""}, []),
+    ],
+    ids=["default", "rules", "all", "another case", "empty"],
+)
+async def test_a_host_that_no_rule_has_counts_as_the_settings_of_dnsproxy_say(
+    settings: dict[str, str], expected: list[str]
+) -> None:
+    objects = {INGRESSES: [ingress(["a.example.org"], [{"hosts": ["mail.example.org"]}])], **dnsproxy(**settings)}
+    seen = await Api(objects).read()
+    assert [host.hostname for host in seen.hosts] == ["a.example.org", *expected]
+    assert [one for one in seen.rejected if "mail.example.org" in one] == [
+        "Ingress web/shop: mail.example.org: no rule has this host of the TLS section (--tls-hosts all claims it)"
+    ] * (not expected)
 
 
 async def test_tls_belongs_to_one_object_and_not_to_the_hostname() -> None:
