@@ -48,7 +48,8 @@ WORDS: Final[Mapping[str, Words]] = {
         "([Ingress](https://kubernetes.io/docs/concepts/services-networking/ingress/#hostname-wildcards))",
     ),
     GATEWAY: Words(
-        hostnames="`spec.hostnames` of routes and `listeners[].hostname` of Gateways and ListenerSets: what both have",
+        hostnames="`spec.hostnames` of routes and `listeners[].hostname` of Gateways and ListenerSets: what both have, "
+        "except where a route [only redirects](#routes-that-only-redirect)",
         classes="`spec.gatewayClassName`; of a route that of its Gateway",
         counts_if="a controller has accepted the Gateway, and a listener of it admits the route",
         wildcards=f"{ANY_LABELS}: “interpreted as a suffix match” "
