@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pkgutil
+import re
+from collections.abc import Mapping
 from importlib import import_module
 
 import pytest
@@ -15,6 +17,7 @@ from dnsproxy.sources.settings import SourceOptions
 from dnsproxy.sources.source_plans import plan_other
 from docs.generated import ROOT
 from docs.sources import HEAD, WORDS, format_sources
+from sidecar.kubernetes.selector import Selector, parse_annotation_selector
 from tests import differential
 from tests.differential.differences import Reasons
 
@@ -63,3 +66,40 @@ def test_each_difference_from_a_controller_is_explained_to_users() -> None:
     page = " ".join((ROOT / "docs/pages/sources.md").read_text(encoding="utf-8").split())
     assert len(explained()) > 10
     assert [sentence for sentence in explained() if sentence not in page] == []
+
+
+CONTROLLER = "external-dns.alpha.kubernetes.io/controller"
+
+
+def documented_selector() -> Selector:
+    """That of the page's example for objects of another DNS controller."""
+    page = (ROOT / "docs" / "pages" / "sources.md").read_text(encoding="utf-8")
+    (text,) = re.findall(rf"--annotation-filter '({re.escape(CONTROLLER)}[^']*)'", page)
+    return parse_annotation_selector(text)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "counts"),
+    [
+        pytest.param({}, True, id="absent"),
+        pytest.param({"example.org/controller": "none"}, True, id="another annotation"),
+        pytest.param({CONTROLLER: "dns-controller"}, True, id="dns-controller"),
+        pytest.param({CONTROLLER: "none"}, False, id="none"),
+        pytest.param({CONTROLLER: "other-controller"}, False, id="other-controller"),
+        pytest.param({CONTROLLER: "unnamed"}, True, id="a value that is not named"),
+        pytest.param({CONTROLLER: "None"}, True, id="another case"),
+        pytest.param({CONTROLLER: ""}, True, id="empty"),
+    ],
+)
+def test_the_documented_annotation_filter_excludes_the_named_values_alone(
+    annotations: Mapping[str, str], counts: bool
+) -> None:
+    assert documented_selector().matches(annotations) is counts
+
+
+@pytest.mark.parametrize(
+    "text", [f"{CONTROLLER}=dns-controller", f"{CONTROLLER} in (dns-controller)", f"{CONTROLLER} in (dns-controller,)"]
+)
+def test_no_selector_for_the_right_value_takes_an_object_without_the_annotation(text: str) -> None:
+    assert parse_annotation_selector(text).matches({CONTROLLER: "dns-controller"})
+    assert not parse_annotation_selector(text).matches({})
