@@ -95,7 +95,7 @@ WORDS: Final[Mapping[str, Words]] = {
         hostnames="`spec.endpoints[].dnsName`, with their records of the types A, AAAA and CNAME",
         classes="none",
         counts_if="annotations [count](serve.md#the-names-of-a-cluster) in its namespace, and its addresses are within "
-        "`--target-network`; an alias is answered as its target is, or looked up",
+        "`--target-network`; an alias counts while the table answers its target, and is answered as that is",
         wildcards=_IN_DNS,
     ),
 }

@@ -182,7 +182,6 @@ class Service:
 
     def _make_cluster(self, followed: ClusterSettings) -> None:
         from dnsproxy.serve.ownership_watch import OwnershipWatch  # noqa: PLC0415
-        from dnsproxy.serve.public_records import PublicRecords  # noqa: PLC0415
         from dnsproxy.sources.cluster_sources import ClusterSources  # noqa: PLC0415
 
         ownership = self.settings.ownership
@@ -195,7 +194,6 @@ class Service:
             self.keeper,
             on_claims=self._note_claims,
             on_synced=self._rejection_log.wake,
-            resolve=PublicRecords(self.server.ask_upstream, timeout=ownership.pace.timeout).resolve,
         )
 
     def _is_whole(self) -> bool:

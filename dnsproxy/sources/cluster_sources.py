@@ -13,7 +13,6 @@ import trio
 
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.rights import Rights
-from dnsproxy.sources.external_dns.alias_follower import Resolve
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.names import EXTERNAL_DNS
@@ -51,16 +50,14 @@ class ClusterSources:
         *,
         on_claims: Callable[[frozenset[str]], None] = lambda _: None,
         on_synced: Callable[[], None] = lambda: None,
-        resolve: Resolve | None = None,
     ) -> None:
-        """`resolve`: looks up at the upstreams what an alias leads to; None: nothing is looked up."""
         self._settings = settings
         self._keeper = keeper
         self._on_claims = on_claims
         self._on_synced = on_synced
         self._ingress = IngressStatus()
         self._service = FollowerStatus(SERVICE)
-        self._others = SourceFollowers(settings, keeper, resolve=resolve or _no_answer)
+        self._others = SourceFollowers(settings, keeper)
         self._targets: ServiceTargets | None = None
         self._rights: RightsFollower | None = None
         self._steering: SteeringFollower | None = None
@@ -254,10 +251,6 @@ class ClusterSources:
         # Only now: rights may let objects name more Services, which the first sync waits for, too.
         if self._rights is not None and self._rights.synced:
             self._keeper.synced(RIGHTS)
-
-
-async def _no_answer(_: str) -> None:
-    """In place of a look-up."""
 
 
 def _has_ingresses(settings: ClusterSettings) -> bool:

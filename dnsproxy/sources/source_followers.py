@@ -11,7 +11,7 @@ from typing import Final
 
 from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.hostnames.keeper import TableKeeper
-from dnsproxy.sources.external_dns.alias_follower import AliasFollower, Resolve
+from dnsproxy.sources.external_dns.dns_endpoint_source import AliasObserver
 from dnsproxy.sources.gateway.kinds import SOURCES as GATEWAY_KINDS
 from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.share_settler import ShareSettler
@@ -37,11 +37,9 @@ def followed_kinds(settings: ClusterSettings) -> list[str]:
 class SourceFollowers:
     """The followers; there are none before start()."""
 
-    def __init__(self, settings: ClusterSettings, keeper: TableKeeper, *, resolve: Resolve) -> None:
-        """`resolve`: looks up at the upstreams what an alias leads to."""
+    def __init__(self, settings: ClusterSettings, keeper: TableKeeper) -> None:
         self._settings = settings
         self._keeper = keeper
-        self._resolve = resolve
         self._followers: list[SourceFollower] = []
 
     @property
@@ -81,9 +79,7 @@ class SourceFollowers:
             _register(settler, follower, plan, client)
             yield follower.run
             if plan.aliases is not None:
-                aliases = AliasFollower(plan.aliases, resolve=self._resolve, wake=follower.wake)
-                self._keeper.observers.append(aliases)
-                yield aliases.run
+                self._keeper.observers.append(AliasObserver(plan.aliases, wake=follower.wake))
 
     def _plans(self, store: ClaimSink, most: int) -> Iterator[tuple[str, SourcePlan]]:
         if self._settings.gateway is not None:

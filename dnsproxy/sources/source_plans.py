@@ -11,8 +11,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.answering_claim import answering_claim
 from dnsproxy.hostnames.claim_sink import ClaimSink
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.sources.described import table
 from dnsproxy.sources.described.classes import classes_for
@@ -20,7 +22,6 @@ from dnsproxy.sources.described.custom import PREFIX, parse_custom
 from dnsproxy.sources.described.kind import DescribedKind
 from dnsproxy.sources.described.source import DescribedSource
 from dnsproxy.sources.external_dns import kinds as external_dns
-from dnsproxy.sources.external_dns.dns_endpoint import SOURCE as DNS_ENDPOINTS
 from dnsproxy.sources.external_dns.dns_endpoint_source import DnsEndpointSource
 from dnsproxy.sources.external_dns.source import ExternalDnsSource
 from dnsproxy.sources.gateway import versions as gateway
@@ -50,7 +51,7 @@ class SourcePlan:
     report: Callable[[str, str], frozenset[str]] | None = None
     """Reports an object once more (kind, key); None if the source keeps no objects, so that they are read again."""
     aliases: DnsEndpointSource | None = None
-    """The source, if its names may be aliases of other ones, which an AliasFollower follows."""
+    """The source, if its names may be aliases of other ones, for which it needs an AliasObserver."""
 
 
 def plan_gateway(store: ClaimSink, options: GatewayOptions) -> SourcePlan:
@@ -62,7 +63,10 @@ def plan_gateway(store: ClaimSink, options: GatewayOptions) -> SourcePlan:
 def plan_other(
     store: ClaimSink, options: SourceOptions, *, most: int | None, registry: Registry | None = None
 ) -> SourcePlan:
-    """A source by its name (names.py). `most`: the hosts of one object that are read; `registry`: behind `store`."""
+    """A source by its name (names.py). `most`: the hosts of one object that are read.
+
+    `registry`: behind `store`; None without a table, when every alias claims its name.
+    """
     if options.name == EXTERNAL_DNS:
         annotated = ExternalDnsSource(store, classes=options.classes, most=most)
         return SourcePlan(annotated, _watched(options.name), external_dns.BESIDE, annotated.report)
@@ -78,12 +82,14 @@ def plan_other(
 
 
 def _plan_dns_endpoints(store: ClaimSink, most: int | None, registry: Registry | None) -> SourcePlan:
-    if registry is None:
-        source = DnsEndpointSource(store, most=most)
-    else:
-        known = partial(registry.store.claims_at, DNS_ENDPOINTS)
-        source = DnsEndpointSource(store, most=most, answering=partial(answering_claim, registry), known=known)
+    answering = partial(answering_claim, registry) if registry is not None else _any_claim
+    source = DnsEndpointSource(store, most=most, answering=answering)
     return SourcePlan(source, _watched(DNS_ENDPOINT), aliases=source)
+
+
+def _any_claim(hostname: str) -> Claim:
+    """In place of that by which the table answers a hostname."""
+    return Claim(hostname, Reach.NAME, Origin("", ""))
 
 
 def claiming_kinds(name: str) -> tuple[str, ...]:

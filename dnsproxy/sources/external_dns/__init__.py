@@ -2,5 +2,5 @@
 
 The meaning is that of external-dns with its default flags. A name with the addresses of a load balancer is claimed as
 an Ingress claims, a name with those of pods or a ClusterIP with these addresses. A name that external-dns points
-elsewhere, or does not publish, is forwarded as before. Pure but for alias_follower.py.
+elsewhere, or does not publish, is forwarded as before. Pure.
 """

@@ -1,7 +1,7 @@
 """Alias chains: what a hostname stands for that is an alias of another one (CNAME).
 
 The law: pure. A name that the table answers is answered alike, except by an alias of another namespace: that may lead
-back here, so it is looked up like a name outside. Aliases of the same namespace are followed first, so that a loop
+back here, so it counts as a name outside of the table. Aliases of the same namespace are followed first, so that a loop
 among them is seen, and not what public DNS makes of it. The end of a chain depends on no order.
 """
 
@@ -31,9 +31,9 @@ class Chain(msgspec.Struct, frozen=True, gc=False):
     """Why it has no end."""
 
     @property
-    def lookup(self) -> str | None:
-        """The name to look up at the upstreams; None if there is an end, or none at all."""
-        return self.path[-1] if self.claim is None and not self.fault else None
+    def is_outside(self) -> bool:
+        """Whether it ends at a name that the table does not answer."""
+        return self.claim is None and not self.fault
 
 
 def follow_aliases(

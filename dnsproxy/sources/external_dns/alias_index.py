@@ -1,4 +1,4 @@
-"""The index of aliases: which objects each name affects, and which names have to be looked up.
+"""The index of aliases: which objects each name affects, and how many aliases of a namespace claim nothing.
 
 The law: pure; an entry exists exactly as long as the object that caused it. A change costs what it touches.
 Tested in test_dns_endpoint_source.py.
@@ -16,6 +16,8 @@ K = TypeVar("K")
 T = TypeVar("T")
 V = TypeVar("V")
 
+MOST_UNCLAIMED: Final = 10_000
+"""Aliases of one namespace that claim nothing and are kept: the share of names (name_shares.py) counts only claims."""
 _MOST_LABELS: Final = 10
 """Below the star of a wildcard: with more, it has the entry of the wider one with so many. A name may have 127 labels,
 and each of the wildcards above it would take half a kilobyte."""
@@ -35,14 +37,15 @@ class AliasIndex:
         self._watchers: dict[str, dict[str, None]] = {}
         """The objects that each name affects, and each wildcard above it."""
         self._watched: dict[str, frozenset[str]] = {}
-        self._seekers: dict[str, dict[str, None]] = {}
-        """The objects that need a name looked up."""
-        self._sought: dict[str, frozenset[str]] = {}
+        self._unclaimed: dict[str, int] = {}
+        """By object: how many of its aliases claim nothing."""
+        self._totals: dict[str, int] = {}
+        """By namespace."""
 
     @property
     def is_empty(self) -> bool:
         """Whether no trace of any object is left."""
-        indices = (self._aliases, self._own, self._watchers, self._watched, self._seekers, self._sought)
+        indices = (self._aliases, self._own, self._watchers, self._watched, self._unclaimed, self._totals)
         return not any(indices)
 
     @property
@@ -76,33 +79,27 @@ class AliasIndex:
         """The name of that alias: the hostname itself, or the wildcard."""
         return next((name for name in (hostname, *wider(hostname)) if (namespace, name) in self._aliases), None)
 
-    def watch(self, key: str, names: Iterable[str], sought: Iterable[str]) -> tuple[set[str], set[str]]:
-        """Set the names that affect an object, and those that it needs looked up.
-
-        Returns the names that are sought now and were by no object before, and those that are by none any more.
-        """
+    def watch(self, key: str, names: Iterable[str]) -> None:
+        """Set the names that affect an object."""
         watched = frozenset(one for name in dict.fromkeys(names) for one in (name, *_wildcards_above(name)))
         _exchange(self._watchers, key, self._watched.pop(key, frozenset()), watched)
         if watched:
             self._watched[key] = watched
-        wanted, old = frozenset(sought), self._sought.pop(key, frozenset())
-        known = {name for name in wanted if name in self._seekers}
-        _exchange(self._seekers, key, old, wanted)
-        if wanted:
-            self._sought[key] = wanted
-        return set(wanted - known), {name for name in old if name not in self._seekers}
 
     def watchers(self, name: str) -> Collection[str]:
         """The objects that a change of a name or wildcard may affect: all of them, and with many labels others too."""
         return self._watchers.get(_key_of(name), {}).keys()
 
-    def seekers(self, name: str) -> list[str]:
-        """The objects that need a name looked up."""
-        return list(self._seekers.get(name, ()))
-
-    def namespaces(self, name: str) -> Iterator[str]:
-        """The namespaces of these objects, each once."""
-        return iter(dict.fromkeys(key.partition("/")[0] for key in self._seekers.get(name, ())))
+    def note_unclaimed(self, key: str, number: int) -> int:
+        """Set how many aliases of an object claim nothing. Returns how many of them may be kept."""
+        namespace = key.partition("/")[0]
+        others = self._totals.pop(namespace, 0) - self._unclaimed.pop(key, 0)
+        kept = min(number, MOST_UNCLAIMED - others)
+        if kept:
+            self._unclaimed[key] = kept
+        if others + kept:
+            self._totals[namespace] = others + kept
+        return kept
 
 
 def _wildcards_above(name: str) -> Iterator[str]:

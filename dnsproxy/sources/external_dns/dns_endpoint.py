@@ -22,7 +22,7 @@ from dnsproxy.sources.external_dns.annotations import PUBLISHED, PublishedFields
 from sidecar.values.text import quoted
 
 SOURCE: Final = "DNSEndpoint"
-MOST_ADDRESSES: Final = 64
+_MOST_ADDRESSES: Final = 64
 """Of one name: A and AAAA records of some 1.5 KB."""
 _MOST_READ: Final = 10_000
 """Endpoints and targets of one object, if it may not have more names: a megabyte may have 150,000 bad targets, which
@@ -180,9 +180,9 @@ class _Reader:
                 self._note(self._faults, f"{name}: its {rtype} target {address} is of the other family")
                 continue
             found = self._addresses.setdefault(name, {})
-            if len(found) == MOST_ADDRESSES and address not in found:
+            if len(found) == _MOST_ADDRESSES and address not in found:
                 self._note(
-                    self._faults, f"{name}: it has more than {MOST_ADDRESSES} addresses: the others are left out"
+                    self._faults, f"{name}: it has more than {_MOST_ADDRESSES} addresses: the others are left out"
                 )
                 return
             found[address] = None

@@ -1,8 +1,9 @@
-"""The source of DNSEndpoints: from changes of objects, of the table and of looked-up names to changes of claims.
+"""The source of DNSEndpoints: from changes of objects and of the table to changes of claims.
 
-The law: pure; once settled, the claims depend only on the objects, on how the table answers the names that they stand
-for and on what was looked up, never on the order of the changes. Nothing is kept of an object without aliases, nor of
-an object that is left out (name_shares.py). So the claims bound the number of kept objects and of names to look up.
+The law: pure; once settled, the claims depend only on the objects and on how the table answers the names that they
+stand for, never on the order of the changes. An alias of a name outside of the table claims nothing: its name is
+forwarded. Nothing is kept of an object without aliases, nor of an object that is left out (name_shares.py). Of a
+namespace, MOST_UNCLAIMED aliases without a claim are kept: of too many, the first that come.
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dnsproxy.dns.addresses import PublicRecord
+from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.hostnames.claim_sink import ClaimSink
-from dnsproxy.hostnames.claims import Claim, Rejection, Terms, share_terms
-from dnsproxy.hostnames.targets import OWN
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms, share_terms
+from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.sources.annotations import rejections_of
 from dnsproxy.sources.external_dns.alias_chains import Chain, claim_like, follow_aliases
-from dnsproxy.sources.external_dns.alias_index import AliasIndex
-from dnsproxy.sources.external_dns.dns_endpoint import MOST_ADDRESSES, SOURCE, DnsEndpoint, Records, read_records
+from dnsproxy.sources.external_dns.alias_index import MOST_UNCLAIMED, AliasIndex
+from dnsproxy.sources.external_dns.dns_endpoint import SOURCE, DnsEndpoint, Records, read_records
 from dnsproxy.sources.unreadable import rejection_of_unreadable
 from sidecar.kubernetes.objects import Unreadable
+from sidecar.values.text import cut_list
 
 
 class DnsEndpointSource:
     """Feeds one ClaimSink with the claims of DNSEndpoints.
 
-    `answering`: the claim by which the table answers a name; `known`: the present claims of an object, by key, which
-    may be from a snapshot.
+    `answering`: the claim by which the table answers a name.
     """
 
     def __init__(
@@ -39,28 +40,22 @@ class DnsEndpointSource:
         *,
         most: int | None = None,
         answering: Callable[[str], Claim | None] = lambda _: None,
-        known: Callable[[str], Iterable[Claim]] = lambda _: (),
     ) -> None:
-        self.on_sought: Callable[[set[str], set[str]], None] = lambda _new, _old: None
-        """Gets names to look up, and names that need no look-up any more."""
         self._store = store
         self._most = most
         self._answering = answering
-        self._known = known
         self._records: dict[str, Records] = {}
         self._index = AliasIndex()
-        self._looked: dict[str, PublicRecord | None] = {}
-        """Of the names that are sought: what the upstreams have; None if they gave no answer yet, absent before."""
         self._touched: dict[str, None] = {}
 
     @property
     def is_settled(self) -> bool:
-        """Whether the claims match the reported objects, the table and what was looked up."""
+        """Whether the claims match the reported objects and the table."""
         return not self._touched
 
     def is_empty(self) -> bool:
         """Whether no trace of any reported object is left."""
-        return not (self._records or self._looked or self._touched) and self._index.is_empty
+        return not (self._records or self._touched) and self._index.is_empty
 
     def change(self, kind: str, changes: Mapping[str, Any]) -> frozenset[str]:  # noqa: ARG002  # there is only one
         """Apply changes, by `NAMESPACE/NAME`. Returns the hostnames whose claims changed at once."""
@@ -88,22 +83,6 @@ class DnsEndpointSource:
         self._touched |= touched
         return bool(touched)
 
-    def note_record(self, name: str, record: PublicRecord | None) -> bool:
-        """Set what a look-up found; without an answer, the last one stays. Returns whether that affects any object."""
-        seekers = self._index.seekers(name)
-        if not seekers or (record is None and self._looked.get(name) is not None):
-            return False
-        found = record._replace(ttl=None) if record is not None else None
-        if name in self._looked and self._looked[name] == found:
-            return False
-        self._looked[name] = found
-        self._touched |= dict.fromkeys(seekers)
-        return True
-
-    def namespaces(self, name: str) -> Iterator[str]:
-        """The namespaces of the objects that need a name looked up."""
-        return self._index.namespaces(name)
-
     def _change(self, key: str, one: DnsEndpoint | Unreadable | None) -> frozenset[str]:
         self._touched.pop(key, None)
         if not isinstance(one, DnsEndpoint):
@@ -113,7 +92,7 @@ class DnsEndpointSource:
         records = read_records(one, most=self._most)
         if not records.aliases or records.annotations.target is not None or records.annotations.exclusion is not None:
             self._forget(key)
-            return self._store.replace(SOURCE, key, *self._contribution(key, records, {}))
+            return self._store.replace(SOURCE, key, *_contribution(records, {}))
         self._records[key] = records
         self._spread(key, self._index.put(key, records.origin.created, records.aliases))
         return self._evaluate(key, records)
@@ -124,60 +103,29 @@ class DnsEndpointSource:
         namespace = records.origin.namespace
         # Each name once: aliases may be a chain, of which each one would be followed to its end.
         own, answering = cache(partial(self._index.own, namespace)), cache(partial(self._answer, namespace))
-        chains = {
+        chains: Mapping[str, Chain] = {
             name: follow_aliases(name, alias, own=own, answering=answering) for name, alias in records.aliases.items()
         }
-        sought = [chain.lookup for chain in chains.values() if chain.lookup is not None]
-        self._watch(key, (name for chain in chains.values() for name in chain.path), sought)
-        hostnames = self._store.replace(SOURCE, key, *self._contribution(key, records, chains))
-        if self._store.is_left_out(SOURCE, key):
-            # It will be reported once more; until then nothing of it must take up memory or look-ups.
+        records, chains = self._bound(key, records, chains)
+        self._index.watch(key, (name for chain in chains.values() for name in chain.path))
+        hostnames = self._store.replace(SOURCE, key, *_contribution(records, chains))
+        if not chains or self._store.is_left_out(SOURCE, key):
+            # One that is left out will be reported once more; until then nothing of it must take up memory.
             self._forget(key)
         return hostnames
 
-    def _contribution(
-        self, key: str, records: Records, chains: Mapping[str, Chain]
-    ) -> tuple[list[Claim], list[Rejection]]:
-        origin, annotations = records.origin, records.annotations
-        rejections = [Rejection(origin, fault) for fault in records.faults]
-        rejections += [Rejection(origin, reason, deliberate=True) for reason in records.ignored]
-        if annotations.exclusion is not None:
-            return [], rejections + rejections_of(origin, annotations, records.names)
-        if annotations.target is not None:
-            return [_claim(records, name, annotations.target) for name in records.names], rejections
-        claims = [_claim(records, name, ",".join(found)) for name, found in records.addresses.items()]
-        for name, chain in chains.items():
-            fault = chain.fault
-            if not fault:
-                claims.append(self._alias_claim(key, records, name, chain))
-                fault = self._fault_of(chain.lookup) if claims[-1].terms.target == OWN else ""
-            if fault:
-                rejections.append(Rejection(origin, f"{name}: {fault}"))
-        return claims, rejections
-
-    def _alias_claim(self, key: str, records: Records, name: str, chain: Chain) -> Claim:
-        """Also without an address: so the claim counts in the share of its namespace."""
-        alias = records.aliases[name]
-        if chain.claim is not None:
-            return claim_like(chain.claim, name, records.origin, alias=alias)
-        record = self._looked.get(chain.lookup or "")
-        if record is not None and record.addresses:
-            return _claim(records, name, ",".join(record.addresses[:MOST_ADDRESSES]), declared=(alias,))
-        if record is None:
-            # Not looked up yet, or the upstreams give no answer: the addresses of the last look-up stay.
-            for claim in self._known(key):
-                if claim.hostname == name and claim.terms.declared == (alias,) and not claim.terms.annotated:
-                    return replace(claim, origin=records.origin)
-        return _claim(records, name, OWN, declared=(alias,))
-
-    def _fault_of(self, name: str | None) -> str:
-        """Why a looked-up name gives no address; empty if that is not known yet."""
-        if name is None or name not in self._looked:
-            return ""
-        record = self._looked[name]
-        if record is None:
-            return f"the upstreams do not answer for its alias {name}"
-        return f"its alias {name} has no address" if record.exists else f"its alias {name} does not exist"
+    def _bound(self, key: str, records: Records, chains: Mapping[str, Chain]) -> tuple[Records, Mapping[str, Chain]]:
+        """Drop the aliases without a claim that are too many for the namespace, until the object is reported again."""
+        unclaimed = [name for name, chain in chains.items() if chain.claim is None]
+        dropped = dict.fromkeys(unclaimed[self._index.note_unclaimed(key, len(unclaimed)) :])
+        if not dropped:
+            return records, chains
+        others = f"its namespace has {MOST_UNCLAIMED:,} aliases that claim nothing"
+        fault = f"{others}: {len(dropped):,} of this object are left out until it changes"
+        aliases = {name: alias for name, alias in records.aliases.items() if name not in dropped}
+        self._records[key] = records = replace(records, aliases=aliases, faults=(*records.faults, fault))
+        self._spread(key, self._index.put(key, records.origin.created, aliases))
+        return records, {name: chains[name] for name in aliases}
 
     def _answer(self, namespace: str, name: str) -> Claim | None:
         """The claim by which the table answers a name, unless it is an alias or an alias of the namespace may win.
@@ -192,18 +140,12 @@ class DnsEndpointSource:
         place = f"{claim.origin.namespace}/{claim.origin.name}"
         return claim if self._index.alias_of(place, claim.hostname) is None else None
 
-    def _watch(self, key: str, names: Iterable[str], sought: Iterable[str]) -> None:
-        new, old = self._index.watch(key, names, sought)
-        for name in old:
-            self._looked.pop(name, None)
-        if new or old:
-            self.on_sought(new, old)
-
     def _forget(self, key: str) -> None:
         self._touched.pop(key, None)
         if self._records.pop(key, None) is not None:
             self._spread(key, self._index.put(key, "", {}))
-            self._watch(key, (), ())
+            self._index.watch(key, ())
+            self._index.note_unclaimed(key, 0)
 
     def _spread(self, key: str, names: Iterable[str]) -> None:
         """What these names stand for in their namespace has changed."""
@@ -211,10 +153,59 @@ class DnsEndpointSource:
         self._touched.pop(key, None)
 
 
+class AliasObserver:
+    """An observer of the table. `wake` has the source settled soon (SourceFollower.wake)."""
+
+    def __init__(self, source: DnsEndpointSource, *, wake: Callable[[], None]) -> None:
+        self._source = source
+        self._wake = wake
+        self._judged: dict[str, None] = {}
+
+    def judged(self, host: Host, verdict: Verdict, *, before: tuple[str, ...]) -> None:  # noqa: ARG002
+        """See TableObserver: its row is read when it is needed."""
+        if self._source.is_affected(host.hostname):
+            self._judged[host.hostname] = None
+
+    def begin_whole(self) -> None:
+        """See TableObserver: what is judged from now on includes every change."""
+
+    def published(self, table: HostTable) -> None:  # noqa: ARG002
+        """See TableObserver."""
+        judged, self._judged = self._judged, {}
+        if self._source.note_table(judged):
+            self._wake()
+
+
+def _contribution(records: Records, chains: Mapping[str, Chain]) -> tuple[list[Claim], list[Rejection]]:
+    origin, annotations = records.origin, records.annotations
+    rejections = [Rejection(origin, fault) for fault in records.faults]
+    rejections += [Rejection(origin, reason, deliberate=True) for reason in records.ignored]
+    if annotations.exclusion is not None:
+        return [], rejections + rejections_of(origin, annotations, records.names)
+    if annotations.target is not None:
+        return [_claim(records, name, annotations.target) for name in records.names], rejections
+    claims = [_claim(records, name, ",".join(found)) for name, found in records.addresses.items()]
+    for name, chain in chains.items():
+        if chain.claim is not None:
+            claims.append(claim_like(chain.claim, name, origin, alias=records.aliases[name]))
+        elif chain.fault:
+            rejections.append(Rejection(origin, f"{name}: {chain.fault}"))
+    return claims, [*rejections, *_forwarded(origin, chains)]
+
+
+def _forwarded(origin: Origin, chains: Mapping[str, Chain]) -> Iterator[Rejection]:
+    """One for all names of the object: it may have a thousand."""
+    outside = [f"{name} -> {chain.path[-1]}" for name, chain in chains.items() if chain.is_outside]
+    if outside:
+        where = "the name is forwarded, and public DNS answers it"
+        reason = f"its alias is in no row of the table: without another claim {where}"
+        yield Rejection(origin, f"{cut_list(outside)}: {reason}", deliberate=True)
+
+
 def _is_as_narrow(name: str | None, other: str) -> bool:
     """Whether the first of two names that cover a third is the narrower one, or both are the same."""
     return name is not None and len(name.removeprefix("*.")) >= len(other.removeprefix("*."))
 
 
-def _claim(records: Records, name: str, target: str, *, declared: tuple[str, ...] = ()) -> Claim:
-    return Claim(name, reach_in_dns(name), records.origin, share_terms(Terms(target=target, declared=declared)))
+def _claim(records: Records, name: str, target: str) -> Claim:
+    return Claim(name, reach_in_dns(name), records.origin, share_terms(Terms(target=target)))

@@ -23,7 +23,6 @@ from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.annotations import HOSTNAME, TARGET
 from dnsproxy.sources.cluster_sources import TARGETS, ClusterSources
-from dnsproxy.sources.external_dns.alias_follower import Resolve
 from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.service_source import SOURCE as SERVICE
@@ -120,14 +119,13 @@ async def watching(
     rights: Rights | None = None,
     prepare: Callable[[Registry], object] = lambda _: None,
     limits: NameLimits | None = None,
-    resolve: Resolve | None = None,
 ) -> AsyncIterator[Watched]:
     tables: list[HostTable] = []
     registry = Registry(targets=Targets((target,)), guards=Guards(), rights=rights, limits=limits)
     prepare(registry)
     keeper = TableKeeper(registry, ttl=5, publish=tables.append, sources=ClusterSources.reports(settings, rights))
     await keeper.swap()
-    sources = ClusterSources(settings, keeper, resolve=resolve)
+    sources = ClusterSources(settings, keeper)
     async with client_in_memory(api) as client, trio.open_nursery() as nursery:
         nursery.start_soon(keeper.run)
         nursery.start_soon(sources.follow, client)

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
-import trio
 from trio.testing import MockClock
 
-from dnsproxy.dns.addresses import PublicRecord
 from dnsproxy.hostnames.rights import Annotations, Rights, parse_network
 from dnsproxy.sources.names import DNS_ENDPOINT, EXTERNAL_DNS
 from dnsproxy.sources.settings import ClusterSettings, SourceOptions
@@ -23,15 +21,6 @@ SETTINGS: Final = replace(ALL, others=(SourceOptions(EXTERNAL_DNS), SourceOption
 ALONE: Final = ClusterSettings(others=(SourceOptions(EXTERNAL_DNS),))
 EVERYWHERE: Final = Rights(Annotations.ALL, (parse_network("192.0.2.0/24"),))
 DB: Final = "db.example.org"
-
-
-@dataclass
-class Upstreams:
-    records: dict[str, PublicRecord] = field(default_factory=dict)
-
-    async def resolve(self, name: str) -> PublicRecord | None:
-        await trio.sleep(0.1)
-        return self.records.get(name)
 
 
 def make_cluster(*, crd: bool = True) -> LiveApi:
@@ -120,21 +109,23 @@ async def test_in_a_cluster_without_classes_any_counts(autojump_clock: MockClock
         assert watched.at("annotated.example.org") == RELAY
 
 
-async def test_an_alias_follows_the_table_and_then_the_upstreams(autojump_clock: MockClock) -> None:
-    upstreams = Upstreams({"shop.example.org": PublicRecord(("192.0.2.5",), exists=True, ttl=30)})
+async def test_an_alias_follows_the_table_and_is_forwarded_without_a_row(autojump_clock: MockClock) -> None:
     api = make_cluster()
     put_endpoints(api, record(DB, "CNAME", "www.example.org"), record("www.example.org", "CNAME", "shop.example.org"))
-    async with watching(api, SETTINGS, rights=EVERYWHERE, resolve=upstreams.resolve) as watched:
+    async with watching(api, SETTINGS, rights=EVERYWHERE) as watched:
         await watched.until_ready()
-        await watched.until_at(DB, ("192.0.2.5",))
+        store = watched.keeper.registry.store
+        (one,) = store.rejections()
+        assert (watched.at(DB), watched.at("www.example.org"), one.deliberate) == (None, None, True)
+        assert one.reason.startswith(f"{DB} -> shop.example.org, www.example.org -> shop.example.org: ")
         put_ingress(api, "shop.example.org")
         await watched.until_at(DB, RELAY)
-        assert watched.at("www.example.org") == RELAY
+        await watched.until_at("www.example.org", RELAY)
+        assert not list(store.rejections())
         api.remove("networking.k8s.io", "ingresses", "shop/shop")
-        await watched.until_at(DB, ("192.0.2.5",))
-        upstreams.records["shop.example.org"] = PublicRecord(("192.0.2.6",), exists=True, ttl=30)
-        with trio.fail_after(50):
-            await watched.until_at(DB, ("192.0.2.6",))
+        await watched.until_at(DB, None)
+        await watched.until_at("www.example.org", None)
+        assert list(store.rejections()) == [one]
 
 
 async def test_the_definition_of_dnsendpoint_may_come_and_go(autojump_clock: MockClock) -> None:

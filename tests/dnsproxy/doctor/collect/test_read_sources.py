@@ -86,6 +86,11 @@ ENDPOINTS = kinds("externaldns.k8s.io/v1alpha1", "dnsendpoints") | {
         made(spec={"endpoints": [{"dnsName": HOST, "recordType": "A", "targets": [BALANCER]}]})
     ]
 }
+ALIASES = kinds("externaldns.k8s.io/v1alpha1", "dnsendpoints") | {
+    "/apis/externaldns.k8s.io/v1alpha1/dnsendpoints": [
+        made(spec={"endpoints": [{"dnsName": HOST, "recordType": "CNAME", "targets": ["lb.example.net"]}]})
+    ]
+}
 SITES = "crd:sites.example.org:spec.hosts[*]"
 CUSTOM = (
     {"/apis/example.org": {"versions": [{"version": "v1"}], "preferredVersion": {"version": "v1"}}}
@@ -109,6 +114,7 @@ ROWS = [
     pytest.param("contour", CONTOUR, Host(HOST, "HTTPProxy web/shop", "", (BALANCER,), tls=True), id="HTTPProxy"),
     pytest.param("istio", ISTIO, Host(HOST, "VirtualService web/shop", "istio=ingressgateway"), id="VirtualService"),
     pytest.param("dnsendpoint", ENDPOINTS, Host(HOST, "DNSEndpoint web/shop", "", (BALANCER,)), id="DNSEndpoint"),
+    pytest.param("dnsendpoint", ALIASES, Host(HOST, "DNSEndpoint web/shop", "", ("lb.example.net",)), id="an alias"),
     pytest.param(SITES, CUSTOM, Host(HOST, "sites.example.org web/shop"), id="custom"),
     pytest.param(
         "service",
