@@ -18,7 +18,6 @@ from dnsproxy.hostnames.registry import Registry
 from sidecar.admin.answers import JSON, Answer, Route
 from sidecar.loop.slices import in_slices
 
-_OWNERSHIP: Final = "ownership lookups"
 _REST: Final = 5.0
 """Seconds between two counts of all names, or"""
 _REST_FACTOR: Final = 20
@@ -27,9 +26,6 @@ _REST_FACTOR: Final = 20
 
 class Counted(Protocol):
     """What is counted; it remembers what it has counted of which registry."""
-
-    unjudged: int
-    """Hostnames that were not looked up yet, and may count later."""
 
     def add_fresh(self) -> Generator[None, None, bool]:
         """Add what the names judged since the last call have new; False if that needs a count."""
@@ -41,7 +37,10 @@ class Counted(Protocol):
 
 
 class CountedRoute:
-    """Serves a document at a path: `write` makes it of what was counted and of the sources that are waited for."""
+    """Serves a document at a path: `write` makes it of what was counted and of the sources that are waited for.
+
+    `beside`: what it adds without counting; the document is made anew when that is another value.
+    """
 
     def __init__(
         self,
@@ -51,12 +50,14 @@ class CountedRoute:
         *,
         write: Callable[[Sequence[str]], tuple[bytes, str]],
         waiting_for: Callable[[], Sequence[str]],
+        beside: Callable[[], object] = tuple,
     ) -> None:
         self._path = path
         self._registry = registry
         self._counted = counted
         self._write = write
         self._waiting_for = waiting_for
+        self._beside = beside
         self._making = trio.Lock()
         self._made: tuple[object, tuple[bytes, str]] | None = None
         self._counted_up_to = self._added_up_to = -1
@@ -77,9 +78,7 @@ class CountedRoute:
             # Read first: a source that reports during the count is complete in the next document only.
             waiting_for = list(self._waiting_for())
             await self._bring_up_to_date()
-            if self._counted.unjudged:
-                waiting_for.append(_OWNERSHIP)
-            key = self._counted_up_to, self._added_up_to, tuple(waiting_for)
+            key = self._counted_up_to, self._added_up_to, tuple(waiting_for), self._beside()
             if self._made is None or self._made[0] != key:
                 self._made = key, self._write(waiting_for)
             return self._made[1]

@@ -16,7 +16,7 @@ import msgspec
 from dnsproxy.admin.listing import Row, row_of
 from dnsproxy.dns.names import BadName, Reach, is_wildcard, is_within, parse_hostname
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
-from dnsproxy.hostnames.ownership import ADVICE
+from dnsproxy.hostnames.registrable import covered_domain
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.wildcards import wider
@@ -65,11 +65,18 @@ class Explanation:
     asked_by: tuple[AskedBy, ...] | None = None
     """The clients that asked for it in the last minute, the last to ask first; None if the server does not record them
     (--tap recent)."""
+    wide: str = ""
+    """The registrable domain that the answering wildcard covers as a whole; empty if there is none."""
 
 
 _WORD: Final = re.compile(r"[\w.*-]+")
 _DECODER: Final = msgspec.json.Decoder(Explanation)
 
+ADVICE: Final = (
+    "if it is to be answered (a CDN, a router, split-horizon DNS), trust it with --trust ZONE or --trust NETWORK; "
+    "--deny NAME leaves it alone for good"
+)
+"""What to do about a name that leads elsewhere."""
 _HELD: Final = "its namespace may take it again, and no wildcard of another one has it meanwhile (--hold)"
 
 
@@ -99,14 +106,16 @@ def explain(
             before = f"{answer.hostname} of {answer.origin} comes first" if answer else ""
             left_out.append(_excluded(verdict.winner, bar or before))
         elif verdict.winner is not None:
-            answer = row_of(verdict.winner, verdict)
+            answer = row_of(verdict.winner, verdict, registry.outcomes.elsewhere_at((hostname, Reach.NAME)))
             target = _target_of(verdict.winner, registry.targets)
         elif verdict.unready is not None and answer is None and not bar:
             waits = f"{verdict.unready.origin} has {candidate.hostname}, and no endpoint of its target is ready"
         if not candidate.bar:
             left_out += [_excluded(excluded.claim, excluded.reason) for excluded in verdict.excluded]
     reasons = () if answer else tuple(_reasons(registry, hostname, left_out))
-    return Explanation(hostname, answer, target, ttl, tuple(left_out[:_MOST]), rejected, reasons, tuple(notes))
+    shown = tuple(left_out[:_MOST])
+    wide = covered_domain(answer.hostname) if answer else ""
+    return Explanation(hostname, answer, target, ttl, shown, rejected, reasons, tuple(notes), wide=wide)
 
 
 def find_explanation(
@@ -152,7 +161,7 @@ def format_explanation(explanation: Explanation) -> Iterator[str]:
     if answer is None:
         yield escape_controls(f"{explanation.name} is not in the table: queries for it are forwarded")
     else:
-        yield escape_controls(f"{explanation.name} is answered with {', '.join(answer.addresses)}")
+        yield escape_controls(f"{explanation.name} {verdict_words(answer)}")
         yield from (escape_controls(f"  {name:<6}  {fact}") for name, fact in answer_facts(answer, explanation))
     for reason in explanation.reasons:
         yield escape_controls(f"  because  {reason}")
@@ -172,6 +181,14 @@ def format_document(explanation: Explanation) -> str:
     return escaped_json(asdict(explanation), indent=2)
 
 
+def verdict_words(answer: Row) -> str:
+    """What happens to queries for a name of the table, after the name."""
+    addresses = ", ".join(answer.addresses)
+    if answer.forwarded:
+        return f"is in the table with {addresses}, and forwarded"
+    return f"is answered with {addresses}"
+
+
 def answer_facts(answer: Row, explanation: Explanation) -> Iterator[tuple[str, str]]:
     """The facts about an answer, each with its name, for `dnsproxy explain` and the page."""
     origin = answer.origin
@@ -179,11 +196,13 @@ def answer_facts(answer: Row, explanation: Explanation) -> Iterator[tuple[str, s
     if answer.reach is not Reach.NAME:
         rule = f"the wildcard {answer.hostname}, which covers {answer.reach.value}"
     yield "rule", rule
+    if explanation.wide:
+        yield "covers", f"the wildcard covers the whole domain {explanation.wide}"
     yield "origin", f"{origin}, created {origin.created}" if origin.created else str(origin)
     yield "class", answer.class_name or "-"
     yield "target", explanation.target
-    if answer.doubt:
-        yield "unverified", f"{answer.doubt}; {ADVICE}"
+    if answer.leads:
+        yield "leads", f"{answer.leads}; {ADVICE}"
     yield "TTL", f"{explanation.ttl} s"
 
 

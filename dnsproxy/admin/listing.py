@@ -15,7 +15,7 @@ import msgspec
 from dnsproxy.dns.names import Reach, is_within_any
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Verdict
+from dnsproxy.hostnames.verdict import LedElsewhere, Verdict
 from dnsproxy.hostnames.wildcards import reaches
 from sidecar.values.text import align_columns, escape_controls, escaped_json
 
@@ -36,8 +36,10 @@ class Row:
     origin: Origin
     class_name: str | None = None
     """The ingress class whose target applied."""
-    doubt: str = ""
-    """Why the name is unverified; empty if its public record does not contradict the claim."""
+    leads: str = ""
+    """Where the public record of the name leads, if that is known to be elsewhere; for a wildcard empty."""
+    forwarded: bool = False
+    """Whether queries for it are forwarded for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,18 @@ class Listing:
 _DECODER: Final = msgspec.json.Decoder(Listing)
 
 
-def row_of(claim: Claim, verdict: Verdict) -> Row:
-    """The row of the winning claim."""
-    return Row(claim.hostname, claim.reach, verdict.addresses, claim.origin, claim.terms.ingress_class, verdict.doubt)
+def row_of(claim: Claim, verdict: Verdict, elsewhere: LedElsewhere | None = None) -> Row:
+    """The row of the winning claim of a name; `elsewhere`: where the name leads, if not here."""
+    shown = elsewhere or LedElsewhere(claim.hostname, claim, (), answered=True)
+    return Row(
+        claim.hostname,
+        claim.reach,
+        verdict.addresses,
+        claim.origin,
+        claim.terms.ingress_class,
+        shown.reason if elsewhere is not None else "",
+        forwarded=not shown.answered,
+    )
 
 
 def format_listing(registry: Registry, *, ttl: int, notes: Sequence[str]) -> Iterator[bytes]:
@@ -91,8 +102,7 @@ def select_rows(rows: Iterable[Row], *, zones: Sequence[str]) -> list[Row]:
 
 def format_columns(rows: Sequence[Row]) -> Iterator[str]:
     """Lines of text, the headings first."""
-    unverified = any(row.doubt for row in rows)
-    headings = (*_HEADINGS, "UNVERIFIED") if unverified else _HEADINGS
+    headings = (*_HEADINGS, "LEADS") if any(row.leads for row in rows) else _HEADINGS
     return align_columns([headings, *(_cells(row)[: len(headings)] for row in rows)], widest=_WIDEST)
 
 
@@ -119,9 +129,9 @@ def _rows_of(registry: Registry, hostname: str) -> Iterator[Row]:
     for reach in reaches(hostname):
         verdict = registry.verdict(hostname, reach)
         if verdict.winner is not None:
-            yield row_of(verdict.winner, verdict)
+            yield row_of(verdict.winner, verdict, registry.outcomes.elsewhere_at((hostname, reach)))
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    cells = (row.hostname, ",".join(row.addresses), str(row.origin), row.class_name or "-", row.doubt)
+    cells = (row.hostname, ",".join(row.addresses), str(row.origin), row.class_name or "-", row.leads)
     return tuple(map(escape_controls, cells))

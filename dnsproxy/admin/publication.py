@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from dnsproxy.answers.answer_records import Answers
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns.names import Reach, hostname_of, is_wildcard, parse_hostname
 
@@ -65,24 +66,32 @@ class _Parsed(msgspec.Struct):
 _DECODER: Final = msgspec.json.Decoder(_Parsed)
 
 
-def names_of(table: HostTable) -> Iterator[Name]:
-    """The rows of a table that are answered, in no particular order."""
+def rows_of(table: HostTable) -> Iterator[Name | None]:
+    """The rows of a table that are answered, in no particular order; None for each that is forwarded."""
     for wire, answers in table.exact.items():
-        if answers.service not in table.unready:
-            yield Name(hostname_of(wire), answers.addresses)
+        yield Name(hostname_of(wire), answers.addresses) if _is_answered(answers, table) else None
     for wire, wildcard in table.wildcards.items():
         for reach, one in ((Reach.ONE_LABEL, wildcard.one_label), (Reach.ANY_LABELS, wildcard.any_labels)):
-            if one is not None and one.service not in table.unready:
-                yield Name(f"*.{hostname_of(wire)}", one.addresses, reach)
+            if one is not None:
+                yield Name(f"*.{hostname_of(wire)}", one.addresses, reach) if _is_answered(one, table) else None
 
 
-def write_document(names: Iterable[Name], *, ttl: int) -> Generator[None, None, Document]:
-    """The document, in steps of a tenth of a millisecond, so that no query waits for it."""
+def names_of(table: HostTable) -> Iterator[Name]:
+    """The same without None."""
+    return (name for name in rows_of(table) if name is not None)
+
+
+def write_document(names: Iterable[Name | None], *, ttl: int) -> Generator[None, None, Document]:
+    """The document, in steps of a tenth of a millisecond, so that no query waits for it; None is not in it."""
     encoder, packer = msgspec.json.Encoder(), zlib.compressobj(wbits=_GZIP)
     head = b'{"ttl":%d,"names":[' % ttl
     packed, tags, count = [packer.compress(head)], 0, 0
     left = iter(names)
-    while part := [encoder.encode(name) for name in islice(left, _STEP)]:
+    while rows := list(islice(left, _STEP)):
+        part = [encoder.encode(name) for name in rows if name is not None]
+        if not part:
+            yield
+            continue
         tags += sum(int.from_bytes(hashlib.sha256(row).digest()) for row in part)
         packed.append(packer.compress((b",\n" if count else b"\n") + b",\n".join(part)))
         count += len(part)
@@ -122,6 +131,10 @@ def sort_key(name: Name) -> str:
     """
     # The empty label puts a name in front of the names below it.
     return "\0".join((*reversed(name.hostname.split(".")), "", name.reach.value))
+
+
+def _is_answered(answers: Answers, table: HostTable) -> bool:
+    return bool(answers.by_type) and answers.service not in table.unready
 
 
 def _unpacked(octets: bytes) -> bytes:

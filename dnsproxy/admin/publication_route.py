@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from dnsproxy.admin.publication import Document, names_of, write_document
+from dnsproxy.admin.publication import Document, rows_of, write_document
 from dnsproxy.admin.table_document import TableDocument
 from dnsproxy.answers.table import HostTable
 from sidecar.admin.answers import Answer, Route
@@ -24,7 +24,7 @@ class PublicationRoute:
     """Serves the document of a table that may be replaced at any time; `ttl` returns seconds."""
 
     def __init__(self, table: Callable[[], HostTable], *, ttl: Callable[[], int]) -> None:
-        self._made = TableDocument(table, lambda now: write_document(names_of(now), ttl=ttl()), rest=_REST)
+        self._made = TableDocument(table, lambda now: write_document(rows_of(now), ttl=ttl()), rest=_REST)
 
     async def document(self) -> Document:
         """The document of the current table, or of one a moment ago."""

@@ -58,7 +58,7 @@ def find_rewritable(table: HostTable, age: Age) -> Generator[None, None, Rewrita
     found = RewritableNames()
     wildcards: dict[bytes, set[Reach]] = {}
     for wire, reach, answers in _rows_of(table):
-        if answers.service in table.unready:
+        if answers.service in table.unready or not answers.by_type:
             pass
         elif not answers.service:
             found.plain += 1

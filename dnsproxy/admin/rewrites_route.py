@@ -39,7 +39,7 @@ class RewritesRoute:
         async def show(_: Mapping[str, str]) -> Answer:
             # Read first: a source that reports while the document is made is complete in the next one only.
             waiting_for = tuple(self._waiting_for())
-            found = await self._found.current()
+            found = await self._found.current(complete=not waiting_for)
             if self._made is None or self._made[0] is not found or self._made[1] != waiting_for:
                 self._made = found, waiting_for, *_formatted(found, waiting_for)
             return Answer(200, self._made[2], JSON, {"ETag": f'"{self._made[3]}"'})

@@ -10,6 +10,8 @@ from typing import Final
 
 import msgspec
 
+from dnsproxy.hostnames.public_addresses import UnknownAddress
+
 PATH: Final = "/steering"
 LARGEST: Final = 8 << 20
 """Octets of a document."""
@@ -59,6 +61,8 @@ class SteeringDocument(msgspec.Struct, frozen=True, kw_only=True):
     routes: tuple[RouteRow, ...] = ()
     missing: tuple[str, ...] = ()
     """What was not read yet, could not be read, or is not certain; nothing of that counts as absent meanwhile."""
+    unknown_addresses: tuple[UnknownAddress, ...] = ()
+    """The addresses that no status names and many claimed names lead to, as dnsproxy's pods say."""
 
 
 _DECODER: Final = msgspec.json.Decoder(SteeringDocument)

@@ -1,7 +1,8 @@
 """A document of the current table, for the routes of the admin port.
 
 The law: it is built on request if the table has changed, in slices, and once for all concurrent requests. If the table
-keeps changing, it is built only now and then. Tested in publish/test_source.py and test_rewrites_route.py.
+keeps changing, it is built only now and then; but a complete table never has the document of an incomplete one. Tested
+in publish/test_source.py and test_rewrites_route.py.
 """
 
 from __future__ import annotations
@@ -40,14 +41,17 @@ class TableDocument(Generic[Document]):
         self._rest = rest
         self._making = trio.Lock()
         self._made: tuple[HostTable, Document] | None = None
+        self._is_complete = False
         self._rests_until = 0.0
 
-    async def current(self) -> Document:
-        """The document of the current table, or of one a moment ago."""
+    async def current(self, *, complete: bool = True) -> Document:
+        """The document of the current table, or of one a moment ago; `complete`: whether that table is."""
         async with self._making:
             table = self._table()
-            if self._made is None or (self._made[0] is not table and trio.current_time() >= self._rests_until):
+            rests = trio.current_time() < self._rests_until and (self._is_complete or not complete)
+            if self._made is None or (self._made[0] is not table and not rests):
                 begun = time.perf_counter()
+                self._is_complete = complete
                 self._made = table, await in_slices(self._make(table))
                 took = time.perf_counter() - begun
                 self._rests_until = trio.current_time() + max(self._rest, _REST_FACTOR * took)

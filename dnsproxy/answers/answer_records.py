@@ -7,6 +7,7 @@ section 3). The records are built once for a set of addresses, never for a query
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Final
 
 import msgspec
@@ -23,6 +24,24 @@ NEGATIVE_TYPES: Final = (Type.HTTPS, Type.SVCB)
 """Types whose records from an upstream would bypass our addresses: always NODATA for a name of the table."""
 
 
+class Claimed(IntEnum):
+    """Whether public DNS has a say in a row of the table (`--ownership`)."""
+
+    NO = 0
+    """The row is the owner's word, or nobody is to be asked: it is the answer."""
+    REPORTED = 1
+    """It is the answer, and it is told where its record leads."""
+    VERIFIED = 2
+    """It is the answer where the name's record leads here, or where there is none."""
+    ENFORCED = 3
+    """It is the answer where the name's record leads here."""
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the row answers only if public DNS does not lead elsewhere."""
+        return self >= Claimed.VERIFIED
+
+
 class Answers(msgspec.Struct, frozen=True, eq=False, gc=False):
     """The answers for one set of addresses, by query type.
 
@@ -35,13 +54,14 @@ class Answers(msgspec.Struct, frozen=True, eq=False, gc=False):
     """The wire form of type and class to the parts of the reply of a quick answer."""
     service: str = ""
     """The Service with these addresses, `NAMESPACE/NAME`; empty if they are nobody's."""
+    claimed: Claimed = Claimed.NO
 
 
 FORWARDED: Final = Answers((), {}, {})
 """For a name of the table that is forwarded as if it were not there."""
 
 
-def build_answers(addresses: tuple[str, ...], *, ttl: int, service: str = "") -> Answers:
+def build_answers(addresses: tuple[str, ...], *, ttl: int, service: str = "", claimed: Claimed = Claimed.NO) -> Answers:
     """The replies for one set of addresses (IPv4 and IPv6 texts), TTL in seconds."""
     nodata = Records(0, 1, records.format_soa(ttl))
     by_type: dict[int, Records] = dict.fromkeys(NEGATIVE_TYPES, nodata)
@@ -57,4 +77,4 @@ def build_answers(addresses: tuple[str, ...], *, ttl: int, service: str = "") ->
         for rtype, row in by_type.items()
         if len(row.octets) <= _QUICK_LIMIT
     }
-    return Answers(addresses, by_type, quick, service)
+    return Answers(addresses, by_type, quick, service, claimed)

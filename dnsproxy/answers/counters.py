@@ -53,6 +53,8 @@ class Counters:
     forward_overload: int = 0
     forward_stale: int = 0
     """Queries that waited too long in the queue of this process to be forwarded."""
+    forward_replaced: int = 0
+    """Replies of upstreams in which addresses were replaced."""
     tcp_connections: int = 0
     tcp_refused: int = 0
     tcp_evicted: int = 0

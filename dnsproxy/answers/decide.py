@@ -8,10 +8,12 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
+from dnsproxy.answers.answer_records import Answers, Claimed
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns import probe, records, wire
 from dnsproxy.dns.records import Records
 from dnsproxy.dns.wire import Fault, Query, Rcode, Type
+from dnsproxy.replace.replies import is_exempt
 
 _TXT: Final = int(Type.TXT)
 _TRANSFERS: Final = frozenset({int(Type.AXFR), int(Type.IXFR)})
@@ -23,6 +25,8 @@ class Answer(NamedTuple):
     """Send this reply: the name is in the table."""
 
     message: bytes
+    beside: Forward | None = None
+    """To be asked as well, because where the name leads is to be told."""
 
 
 class Refuse(NamedTuple):
@@ -38,6 +42,8 @@ class Forward(NamedTuple):
     query: Query
     shields: bool
     """Whether an NXDOMAIN must become NODATA: the table has the name for other types, or a name below it."""
+    claim: Answers | None = None
+    """The row that answers if the name leads here."""
 
 
 class Drop(NamedTuple):
@@ -73,13 +79,34 @@ def decide(
     else:
         found = table.find(query.name)
         if found is None or not found.by_type:
-            return _new(Forward, (query, query.name in table.above))
+            return _new(Forward, (query, query.name in table.above, None))
+        if found.claimed is not Claimed.NO:
+            return _decide_claimed(query, found, table, stream=stream, keepalive=keepalive)
         row = found.by_type.get(query.type)
     if row is None:
         return Forward(query, shields=True)
     if query.edns and query.edns.version:
         return refuse(query, Rcode.BADVERS)
     return Answer(_format_answer(query, row, limit=reply_limit(query, stream=stream), keepalive=keepalive))
+
+
+def answer_from(row: Answers, query: Query, *, stream: bool, keepalive: float | None = None) -> bytes:
+    """The reply of a row to a query of a type that it has."""
+    limit = reply_limit(query, stream=stream)
+    return _format_answer(query, row.by_type[query.type], limit=limit, keepalive=keepalive)
+
+
+def _decide_claimed(query: Query, row: Answers, table: HostTable, *, stream: bool, keepalive: float | None) -> Outcome:
+    """What to do with a query for a name in whose row public DNS has a say."""
+    above = query.name in table.above
+    if query.type not in row.by_type:
+        return Forward(query, above or row.claimed is not Claimed.ENFORCED)
+    if query.edns and query.edns.version:
+        return refuse(query, Rcode.BADVERS)
+    forward = Forward(query, above, None if is_exempt(query) else row)
+    if row.claimed is not Claimed.REPORTED:
+        return forward
+    return Answer(answer_from(row, query, stream=stream, keepalive=keepalive), forward)
 
 
 def refuse(query: Query, rcode: Rcode, *, extended_error: int | None = None) -> Refuse:

@@ -11,18 +11,24 @@ a reply from here goes to decide.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from dnsproxy.answers.answer_records import Answers, Claimed
 from dnsproxy.answers.quick_forwards import LONGEST_PARENT, NAME_START, QuickForwards, Shape
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns import names, records
+from dnsproxy.dns.wire import CD
+from dnsproxy.replace.verdicts import judged_type, key_of
 
 Unanswered = tuple[int, bytes, Shape | None]
 """A query without a reply from here: its position, its body in lower case, and its shape if that is known."""
 
 Found = tuple[Any, tuple[bytes, bytes] | None]
 """A recipe; or for a query without a reply from here, its shape or None, and None."""
+
+MayAnswer = Callable[[bytes, int, Claimed], bool]
+"""Whether a row that public DNS has a say in answers a lower-case wire name and type just now."""
 
 Recipe = tuple[slice, tuple[bytes, bytes]]
 """Where the question is in the body of the query, and what the body of the reply has before and after it."""
@@ -37,6 +43,8 @@ _OPT: Final = slice(-11, None)
 _NAME: Final = slice(None, -4)
 _TYPE_AND_CLASS: Final = slice(-4, None)
 _SHORTEST: Final = 15  # a header and the shortest question: the root
+_DO: Final = -4  # the octet of a plain OPT whose top bit is DO
+_TOP: Final = 0x80
 _OPTS: Final = records.quick_opts()
 _SPARE: Final = 1000
 _MOST: Final = 1 << 17  # some 20 MB; a larger dict blocks all answers for many milliseconds when it grows
@@ -50,8 +58,11 @@ class QuickAnswers:
     Random labels below a wildcard share one recipe per parent name.
     """
 
-    def __init__(self, table: HostTable) -> None:
+    def __init__(self, table: HostTable, may_answer: MayAnswer = lambda *_: False) -> None:
         self.table = table
+        self._may_answer = may_answer
+        self._claimed: dict[bytes, list[bytes]] = {}
+        """The recipes that hold for as long as a verdict, by its name and type."""
         self._recipes: dict[bytes, Recipe] = {}
         self._below: dict[bytes, tuple[Recipe, slice | None]] = {}
         """As _recipes, under the body without the first label. The slice is the name, if an exact name may win."""
@@ -81,6 +92,12 @@ class QuickAnswers:
                 replies.append(body[found].join(around))
         return replies, unanswered
 
+    def forget(self, keys: Iterable[bytes]) -> None:
+        """Drop the recipes of names and types whose verdicts are over (replace/verdicts.py)."""
+        for key in keys:
+            for lowered in self._claimed.pop(key, ()):
+                self._recipes.pop(lowered, None)
+
     def _find(self, body: bytes, lowered: bytes) -> Found:
         """The recipe for a new query: from a query below the same wildcard, or learned."""
         if len(body) < _SHORTEST:
@@ -106,6 +123,11 @@ class QuickAnswers:
         if found is None or opt is None:
             return None
         type_and_class = body[where][_TYPE_AND_CLASS]
+        key = b""
+        if found.claimed is not Claimed.NO:
+            key = self._verdict_key(found, body, name, type_and_class)
+            if not key:
+                return None
         heads, octets = found.quick.get(type_and_class, _NOTHING)
         head = heads.get(body[_HEAD])
         if head is None:
@@ -113,13 +135,21 @@ class QuickAnswers:
         recipe = where, (head, octets + opt)
         # HTTPS is type 65, which is an `A`: in lower case it would be type 97.
         if question[_TYPE_AND_CLASS] == type_and_class and len(self) < self._room:
-            self._keep(recipe, lowered, name)
+            self._keep(recipe, lowered, name, key)
         return recipe
 
-    def _keep(self, recipe: Recipe, lowered: bytes, name: bytes) -> None:
+    def _verdict_key(self, found: Answers, body: bytes, name: bytes, type_and_class: bytes) -> bytes:
+        """The key of the verdict by which a row answers a plain query just now; empty if none does."""
+        exempt = body[_ADDITIONAL] and body[_DO] & _TOP and body[1] & CD  # see is_exempt
+        rtype = judged_type(int.from_bytes(type_and_class[:2], "big"))
+        return b"" if exempt or not self._may_answer(name, rtype, found.claimed) else key_of(name, rtype)
+
+    def _keep(self, recipe: Recipe, lowered: bytes, name: bytes, key: bytes) -> None:
         # Most names share their addresses: one shared recipe stays in the cache of the processor.
         recipe = self._shared.setdefault(recipe[1], recipe)
-        if name in self.table.exact:
+        if key:
+            self._claimed.setdefault(key, []).append(lowered)
+        if key or name in self.table.exact:
             self._recipes[lowered] = recipe
             return
         rest = 1 + name[0]

@@ -65,7 +65,7 @@ class QuickForwards:
         where, qtype, klass, behind, edns = shape
         name = lowered[where]
         query = _new(Query, (message, name, qtype, klass, len(message) - behind, edns))
-        return _new(Forward, (query, name in self._table.above))
+        return _new(Forward, (query, name in self._table.above, None))
 
     def note(self, forward: Forward) -> None:
         """Learn from one of EVERY queries without a shape: what has siblings comes again, and learning takes time."""

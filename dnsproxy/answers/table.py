@@ -11,9 +11,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dnsproxy.answers.answer_records import FORWARDED, Answers
+from dnsproxy.answers.answer_records import FORWARDED, Answers, Claimed
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
+from dnsproxy.replace.balancers import Leads
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Host:
     """Whether no wildcard covers it either, although it has no addresses."""
     service: str = ""
     """The Service with these addresses, `NAMESPACE/NAME`; empty if they are nobody's."""
+    claimed: Claimed = Claimed.NO
 
 
 class Wildcard(NamedTuple):
@@ -54,6 +56,12 @@ class HostTable:
     names."""
     forwarded: int = 0
     """How many names that are."""
+    leads: Leads = field(default_factory=Leads)
+    """The load balancers that lead here."""
+    ttl: int = 5
+    """Seconds that an answer may be kept."""
+    conditional: int = 0
+    """How many rows answer only if public DNS does not lead elsewhere."""
 
     def __len__(self) -> int:
         kinds = sum((one is not None) + (many is not None) for one, many in self.wildcards.values())

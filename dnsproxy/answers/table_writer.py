@@ -10,14 +10,15 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, TypeVar
 
-from dnsproxy.answers.answer_records import Answers, build_answers
+from dnsproxy.answers.answer_records import Answers, Claimed, build_answers
 from dnsproxy.answers.table import Host, HostTable, Wildcard
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
+from dnsproxy.replace.balancers import Balancers, Leads
 
 _NEITHER: Final = Wildcard(None, None)
-_Key = tuple[tuple[str, ...], str]
-"""Addresses, and their Service."""
+_Key = tuple[tuple[str, ...], str, Claimed]
+"""Addresses, their Service, and whether public DNS has a say."""
 V = TypeVar("V")
 
 _SHARE: Final = 8
@@ -100,6 +101,8 @@ class TableWriter:
         self._denied = frozenset(self._never.hand_out())
         self._closed: frozenset[bytes] = frozenset()
         self._unready: frozenset[str] = frozenset()
+        self._leads = Leads()
+        self._conditional = 0
         self._shared: dict[_Key, Answers] = {}
         self._uses: dict[_Key, int] = {}
         self._names: dict[str, int] = {}
@@ -110,7 +113,7 @@ class TableWriter:
         self.open()
         wire = names.to_wire(host.hostname)
         before = self._row(wire, host.reach)
-        answers = self._use(host.addresses, host.service) if host.addresses else None
+        answers = self._use(host) if host.addresses else None
         if host.reach is Reach.NAME:
             self._put_exact(wire, answers, before)
             self._put_bar(wire, barred=host.barred)
@@ -138,6 +141,14 @@ class TableWriter:
         self._unready = unready
         return True
 
+    def lead(self, balancers: Balancers) -> bool:
+        """Set the load balancers that lead here. Returns whether they changed."""
+        if balancers == self._leads.balancers:
+            return False
+        self.open()
+        self._leads = Leads(balancers)
+        return True
+
     def open(self) -> None:
         """Prepare for changes after a table was published; put() does it too."""
         if not self._is_open:
@@ -154,20 +165,30 @@ class TableWriter:
         if table is None:
             rows = self._exact.hand_out(), self._wildcards.hand_out(), self._above.hand_out()
             forwarded = sum(self._names.get(service, 0) for service in self._unready)
-            table = HostTable(*rows, self._never.hand_out(), self._closed, self._unready, forwarded)
+            table = HostTable(
+                *rows,
+                self._never.hand_out(),
+                self._closed,
+                self._unready,
+                forwarded,
+                self._leads,
+                self._ttl,
+                self._conditional,
+            )
             if self._is_open:
                 self._before = self._published
             self._published = weakref.ref(table)
             self._is_open = False
         return table
 
-    def _use(self, addresses: tuple[str, ...], service: str) -> Answers:
-        """The answers for these addresses, which all names with them share."""
-        key = addresses, service
+    def _use(self, host: Host) -> Answers:
+        """The answers of a host, which all names with the same addresses share."""
+        addresses, service, claimed = key = host.addresses, host.service, host.claimed
         answers = self._shared.get(key)
         if answers is None:
-            answers = self._shared[key] = build_answers(addresses, ttl=self._ttl, service=service)
+            answers = self._shared[key] = build_answers(addresses, ttl=self._ttl, service=service, claimed=claimed)
         self._uses[key] = self._uses.get(key, 0) + 1
+        self._conditional += claimed.is_conditional
         self._names[service] = self._names.get(service, 0) + 1
         return answers
 
@@ -181,8 +202,9 @@ class TableWriter:
         """Count one name less with these answers, and free them after the last one. Returns their addresses."""
         if answers is None:
             return ()
-        key = answers.addresses, answers.service
+        key = answers.addresses, answers.service, answers.claimed
         self._uses[key] -= 1
+        self._conditional -= answers.claimed.is_conditional
         if not self._uses[key]:
             del self._uses[key], self._shared[key]
         self._names[answers.service] -= 1

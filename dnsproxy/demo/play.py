@@ -8,10 +8,11 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import trio
@@ -23,6 +24,7 @@ from dnsproxy.demo.ingress import serve_ingress
 from dnsproxy.demo.story import Step
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.ownership import OwnershipSettings
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import serve
 from dnsproxy.serve.settings import ServeSettings
@@ -31,7 +33,8 @@ from sidecar.sockets.listeners import bound_endpoint, listen_tcp
 from sidecar.values.endpoints import Endpoint
 
 HOSTNAME: Final = "app.example.org"
-ELSEWHERE: Final = "www.example.net"
+ELSEWHERE: Final = "www.example.org"
+"""A name of the same domain, whose server is outside the cluster."""
 ELSEWHERE_ADDRESS: Final = "192.0.2.80"
 
 PUBLIC: Final = "127.0.0.10"
@@ -81,8 +84,8 @@ async def _with_name(stage: Stage) -> Step:
     resolved = await pod.resolve(stage.cluster_dns, HOSTNAME)
     asked = "CoreDNS, with kubeadm's Corefile and our stanza, asks" if stage.has_coredns else "the pod asks"
     return Step(
-        title="With Switchback, the same name resolves to the relay",
-        tried=f"{asked} dnsproxy for {HOSTNAME}",
+        title="With Switchback, the load balancer's address is replaced by the relay's",
+        tried=f"{asked} dnsproxy for {HOSTNAME}, and dnsproxy asks the public DNS",
         expected=RELAY,
         seen=_shown(resolved),
         good=resolved.addresses == (RELAY,),
@@ -106,7 +109,7 @@ async def _elsewhere(stage: Stage) -> Step:
     direct = await pod.resolve(stage.public_dns, ELSEWHERE)
     same = bool(ours.message) and ours.message[2:] == direct.message[2:]
     return Step(
-        title="A name that is not in the table is forwarded",
+        title="A name of the same domain that leads elsewhere is answered as before",
         tried=f"the pod asks dnsproxy for {ELSEWHERE}, and then the public DNS",
         expected=f"{ELSEWHERE_ADDRESS}, and the same octets from both",
         seen=f"{_shown(ours)}, and {'the same octets' if same else 'different octets'} from both",
@@ -140,21 +143,31 @@ async def set_stage() -> AsyncIterator[Stage]:
             http_port = bound_endpoint(ingress).port
             listener = trio.SocketListener(trio.socket.from_stdlib_socket(ingress))
             await nursery.start(trio.serve_listeners, serve_ingress, [listener])
-            public = await _start_dns(nursery, upstream=_NOWHERE, **{HOSTNAME: PUBLIC, ELSEWHERE: ELSEWHERE_ADDRESS})
-            dnsproxy = await _start_dns(nursery, upstream=public, **{HOSTNAME: RELAY})
+            public = await _start_dns(
+                nursery, upstream=_NOWHERE, hosts={HOSTNAME: PUBLIC, ELSEWHERE: ELSEWHERE_ADDRESS}
+            )
+            dnsproxy = await _start_dns(nursery, upstream=public, replaced={PUBLIC: RELAY})
             async with _run_relay(http_port), _cluster_dns(Path(folder), public, dnsproxy) as cluster_dns:
                 has_coredns = cluster_dns is not None
                 yield Stage(public, dnsproxy, cluster_dns or dnsproxy, http_port, has_coredns)
             nursery.cancel_scope.cancel()
 
 
-async def _start_dns(nursery: trio.Nursery, *, upstream: Endpoint, **hosts: str) -> Endpoint:
+async def _start_dns(
+    nursery: trio.Nursery,
+    *,
+    upstream: Endpoint,
+    hosts: Mapping[str, str] = MappingProxyType({}),
+    replaced: Mapping[str, str] = MappingProxyType({}),
+) -> Endpoint:
+    """A `dnsproxy serve` with these names, or that replaces these addresses of its upstream (`--replace`)."""
     settings = ServeSettings(
         listen=(Endpoint("127.0.0.1", 0),),
         forwarding=ForwardSettings((upstream,)),
         targets=Targets(),
         guards=Guards(),
         hosts=tuple(parse_host_flag(f"{name}={address}") for name, address in hosts.items()),
+        ownership=OwnershipSettings(replaced=tuple((address, (target,)) for address, target in replaced.items())),
     )
     bound = await nursery.start(lambda task_status: serve(settings, stopping=trio.Event(), task_status=task_status))
     endpoint: Endpoint = bound.dns[0]

@@ -1,4 +1,6 @@
-"""What the table does not answer goes to an upstream, and its reply comes back untouched within 1.7 seconds.
+"""What the table does not answer goes to an upstream, and its reply comes back within 1.7 seconds.
+
+It comes back untouched, but for what leads to a load balancer of ours.
 
 Pure: admission.py, deadlines.py, loop.py, replies.py, resolv_conf.py and settings.py.
 """

@@ -80,11 +80,16 @@ class Flight:
     unreachable = False
     """Whether the network reported an upstream as unreachable."""
     done = False
+    looking = False
+    """Whether the other family of addresses is being asked, which decides what an empty reply means."""
 
     def __init__(
         self, forward: Forward, recipient: Recipient, key: bytes, route: Sequence[Any], started: float
     ) -> None:
-        self.query, self.shields = forward
+        self.forward = forward
+        self.query = forward[0]
+        self.passes = not forward[1] and forward[2] is None
+        """Whether a usual reply passes as it is, but for what is replaced in it."""
         message, _, _, _, end, _ = forward[0]
         self.key = key
         """The query without its ID: equal queries share one flight."""

@@ -18,9 +18,10 @@ def exchange_of(flight: Flight, reply: bytes, source: Endpoint, *, datagram: boo
     )
 
 
-def show_flight(tap: Tap, flight: Flight, reply: bytes, exchange: Exchange | None, *, now: float) -> None:
+def show_flight(
+    tap: Tap, flight: Flight, reply: bytes, outcome: Outcome, exchange: Exchange | None, *, now: float
+) -> None:
     """Note the end of a flight; `reply` is what its first client gets, `now` on the clock of trio."""
-    outcome = Outcome.UPSTREAM if exchange else Outcome.FAILED
     seconds = now - flight.started
     port, sender, _ = flight.recipient
     tap.note((port, sender), flight.query.message, reply, outcome, seconds=seconds, exchange=exchange)

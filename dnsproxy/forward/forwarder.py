@@ -32,6 +32,7 @@ from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.stream_forwarder import StreamForwarder
 from dnsproxy.forward.upstream_socket import UpstreamSocket
 from dnsproxy.forward.upstreams import Upstreams
+from dnsproxy.forward.verification import Verification
 from dnsproxy.tap.hub import Tap
 from sidecar.loop.poller import Poller
 
@@ -46,18 +47,26 @@ class Forwarder:
         self.admission = Admission(total=settings.outstanding, per_client=settings.per_client)
         self.loops = LoopProbes()
         self.upstreams = Upstreams(settings, poller=poller, receiver=self)
+        self.verification = Verification(self.upstreams, counters=counters)
         self._failures = Failures()
         self.streams = StreamForwarder(
             self.upstreams,
             admission=self.admission,
             failures=self._failures,
             loops=self.loops,
+            verification=self.verification,
             counters=counters,
             tap=tap,
         )
         self._poller = poller
         self._counters = counters
-        self._completion = Completion(admission=self.admission, failures=self._failures, counters=counters, tap=tap)
+        self._completion = Completion(
+            admission=self.admission,
+            failures=self._failures,
+            verification=self.verification,
+            counters=counters,
+            tap=tap,
+        )
         self._attempts = Attempts(self.upstreams, completion=self._completion, counters=counters)
         self._flights = self._completion.flights
         self._started = trio.Event()
@@ -75,7 +84,7 @@ class Forwarder:
         """Receive replies and take the steps of all flights until cancelled."""
         async with trio.open_nursery() as nursery:
             # It ends with run().
-            self._attempts.nursery = nursery
+            self._attempts.nursery = self._completion.nursery = self.verification.nursery = nursery
             nursery.start_soon(partial(self._poller.run, after=self.flush))
             nursery.start_soon(self.upstreams.run, self.loops)
             task_status.started()
@@ -165,12 +174,12 @@ class Forwarder:
     def arrived(self, sock: UpstreamSocket, messages: list[bytes]) -> None:
         """See Receiver."""
         self._completion.now = trio.current_time()
-        waiting = sock.waiting
+        waiting, search = sock.waiting, self.verification.search
         for reply in messages:
             flight = waiting.pop(reply[:2], None)
             if flight is None:
                 self._note_stray(sock)
-            elif not flight.shields and replies.is_usual(reply, flight.question):
+            elif flight.passes and not (search and search(reply)) and replies.is_usual(reply, flight.question):
                 sock.health.misses = 0
                 self._completion.complete_unchanged(flight, reply, sock.endpoint)
             elif not replies.belongs(reply, flight.question):

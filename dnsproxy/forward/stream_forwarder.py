@@ -21,6 +21,7 @@ from dnsproxy.forward.admission import Admission, Failures
 from dnsproxy.forward.deadlines import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.upstreams import Answered, Upstreams
+from dnsproxy.forward.verification import Verification
 from dnsproxy.tap.hub import Tap
 from dnsproxy.tap.seen import Exchange, Outcome, outcome_of
 
@@ -49,6 +50,7 @@ class StreamForwarder:
         admission: Admission,
         failures: Failures,
         loops: LoopProbes,
+        verification: Verification,
         counters: Counters,
         tap: Tap,
     ) -> None:
@@ -56,6 +58,7 @@ class StreamForwarder:
         self._admission = admission
         self._failures = failures
         self._loops = loops
+        self._verification = verification
         self._counters = counters
         self._tap = tap
         self._under_way: dict[bytes, _UnderWay] = {}
@@ -64,29 +67,28 @@ class StreamForwarder:
     async def forward(self, forward: Forward, *, client: str, port: int = 0) -> bytes:
         """The reply, by GIVE_UP, to a query from this address and port."""
         started = trio.current_time()
-        reply, exchange = await self._forward(forward, client=client)
+        reply, outcome, exchange = await self._forward(forward, client=client)
         if self._tap.listening:
             seconds = trio.current_time() - started
-            outcome = Outcome.UPSTREAM if exchange else outcome_of(reply)
             asked = (None, (client, port))
             self._tap.note(asked, forward.query.message, reply, outcome, seconds=seconds, exchange=exchange)
         return reply
 
-    async def _forward(self, forward: Forward, *, client: Hashable) -> tuple[bytes, Exchange | None]:
+    async def _forward(self, forward: Forward, *, client: Hashable) -> tuple[bytes, Outcome, Exchange | None]:
         looped = self._loops.answer(forward.query)
         if looped is not None:
-            return looped, None
+            return looped, outcome_of(looped), None
         started = trio.current_time()
         if self._failures.holds(forward.query.message[2:], started):
-            return replies.fail(forward.query, CACHED_ERROR, counters=self._counters), None
+            return replies.fail(forward.query, CACHED_ERROR, counters=self._counters), Outcome.FAILED, None
         if not self._admission.admit(client):
             self._counters.forward_overload += 1
-            return refuse(forward.query, Rcode.REFUSED).message, None
-        passed, answered = None, None
+            return refuse(forward.query, Rcode.REFUSED).message, Outcome.REFUSED, None
+        passed, answered, outcome = None, None, Outcome.FAILED
         try:
             answered = await self._ask(forward.query, deadline=started + GIVE_UP)
             if answered is not None:
-                passed = replies.pass_on(answered.message, forward.query, shields=forward.shields, limit=_LIMIT)
+                passed, outcome = await self._judge(forward, answered.message, deadline=started + GIVE_UP)
         except Exception:  # noqa: BLE001  # a bug costs one query: the others of the connection go on
             self._counters.failures += 1
             self._log.exception("a query failed", octets=len(forward.query.message))
@@ -94,10 +96,25 @@ class StreamForwarder:
             self._admission.release(client)
         seconds = trio.current_time() - started
         self._counters.forward_seconds.observe(seconds)
+        if passed is None:
+            passed = self._verification.answer_without_reply(forward, stream=True)
+            outcome = Outcome.FAILED if passed is None else Outcome.TABLE
         exchange = (
             _exchange_of(forward.query, answered, seconds) if answered and passed and self._tap.listening else None
         )
-        return self._count(forward, passed), exchange
+        return self._count(forward, passed, outcome), outcome, exchange
+
+    async def _judge(self, forward: Forward, reply: bytes, *, deadline: float) -> tuple[bytes | None, Outcome]:
+        """What the client gets of a reply; None if what decides about it was not known in time."""
+        query, claim, verdict = forward.query, forward.claim, None
+        if claim is not None:
+            verdict = self._verification.verdict_of(query, claim, reply)
+            if verdict is None:
+                with trio.move_on_at(deadline):
+                    verdict = await self._verification.look_at_other(query, claim)
+            if verdict is None:
+                return None, Outcome.FAILED
+        return self._verification.pass_on(forward, reply, verdict, stream=True, limit=_LIMIT)
 
     async def _ask(self, query: Query, *, deadline: float) -> Answered | None:
         """The reply to this query, or to an equal query that is under way."""
@@ -124,11 +141,12 @@ class StreamForwarder:
         self._failures.forget_old(now)
         self._failures.add(key, now)
 
-    def _count(self, forward: Forward, passed: bytes | None) -> bytes:
+    def _count(self, forward: Forward, passed: bytes | None, outcome: Outcome) -> bytes:
         if passed is None:
             self._counters.forward_timeouts += 1
             return replies.fail(forward.query, NO_REACHABLE_AUTHORITY, counters=self._counters)
-        self._counters.upstream_by_rcode[rcode_of(passed)] += 1
+        counts = self._counters.table_by_rcode if outcome is Outcome.TABLE else self._counters.upstream_by_rcode
+        counts[rcode_of(passed)] += 1
         return passed
 
 

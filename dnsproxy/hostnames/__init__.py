@@ -1,1 +1,1 @@
-"""Claims in, one verdict per hostname out. Pure but for keeper.py and lookup_workers.py."""
+"""Claims in, one verdict per hostname out. Pure but for keeper.py."""

@@ -6,8 +6,8 @@ one hostname, it holds both claims, and the verdict chooses.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -24,8 +24,10 @@ _SLICE: Final = 100
 
 _CHANGES: Final = 256
 """The number of changes remembered, for readers that keep an index of all names."""
-_SHARED: Final = 8
-"""Up to this many different statuses in one class, they are taken as the load balancers of its controller."""
+BalancerKey = tuple[str, str | None]
+"""A Gateway, `NAMESPACE/NAME`, empty without one; and a class, or CHOSEN."""
+CHOSEN: Final = "*"
+"""In place of the class of claims to whose Gateway its owner has given a target; no class has this name."""
 
 
 class ClaimStore:
@@ -38,7 +40,11 @@ class ClaimStore:
         self._rejected = 0
         self._rejections_version = 0
         self._by_hostname = ClaimMap()
-        self._balancers: dict[str | None, dict[tuple[str, ...], int]] = {}
+        self._balancers: dict[BalancerKey, dict[tuple[str, ...], int]] = {}
+        self._sharing: Counter[tuple[str, ...]] = Counter()
+        """How many Gateways and classes have a status."""
+        self.balancers_version = 0
+        """Increases when the load balancers of any Gateway or class change."""
         self._restored: dict[str, dict[str, None]] = {}
         self._version = 0
         self._changed: deque[frozenset[str]] = deque(maxlen=_CHANGES)
@@ -135,10 +141,9 @@ class ClaimStore:
         """The claims to one hostname in normal form; `*.example.org` is a hostname of its own."""
         return self._by_hostname.get(hostname)
 
-    def balancers(self, class_name: str | None) -> tuple[str, ...]:
-        """The load balancers in the status of all objects of a class; none if each object has its own."""
-        found = self._balancers.get(class_name, {})
-        return tuple(sorted({point for points in found for point in points})) if len(found) <= _SHARED else ()
+    def balancers(self) -> Mapping[BalancerKey, Mapping[tuple[str, ...], int]]:
+        """The statuses of all objects, by Gateway and class, with how many claims have each."""
+        return self._balancers
 
     def hostnames(self) -> int:
         """How many hostnames are claimed."""
@@ -180,15 +185,26 @@ class ClaimStore:
         return self._rejected
 
     def _count_balancer(self, claim: Claim, step: int) -> None:
-        status, name = claim.terms.status, claim.terms.ingress_class
-        if not status or claim.terms.target == OWN or claim.origin.kind in _CLASSED_BY_STATUS:
+        terms = claim.terms
+        status, name = terms.status, (terms.gateway, CHOSEN if terms.target_from else terms.ingress_class)
+        is_own = terms.target == OWN or claim.origin.kind in _CLASSED_BY_STATUS or not terms.accepted
+        if not status or is_own:
             return
         uses = self._balancers.setdefault(name, {})
-        uses[status] = uses.get(status, 0) + step
-        if not uses[status]:
+        before = uses.get(status, 0)
+        uses[status] = before + step
+        if not before:
+            self._sharing[status] += 1
+        elif not uses[status]:
             del uses[status]
+            self._sharing[status] -= 1
             if not uses:
                 del self._balancers[name]
+        # Most changes add a claim to many; which class has the most counts only where several have the status.
+        if not before or status not in uses or self._sharing[status] > 1:
+            self.balancers_version += 1
+        if not self._sharing[status]:
+            del self._sharing[status]
 
     def _drop(self, claim: Claim) -> None:
         left = list(self._by_hostname.get(claim.hostname))

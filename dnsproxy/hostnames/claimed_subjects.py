@@ -75,8 +75,6 @@ class ClaimedSubjects:
         self._added: dict[str, set[str]] = {}
         """The hostnames of the subjects that came after the last count: a name may be judged several times."""
         self._seen = 0
-        self.unjudged = 0
-        """Hostnames at the last count that were not looked up yet, and are denied for that."""
 
     @property
     def left_out(self) -> int:
@@ -105,15 +103,11 @@ class ClaimedSubjects:
         # Names that are judged from here on are fresh for the next addition.
         self._seen = self._registry.outcomes.judged
         tallies: dict[str, _Tally] = {}
-        unjudged = 0
         for hostname in self._registry.store.names() if self._is_automatic else ():
-            found = self._claims_of(hostname)
-            for subject, claims in found.items():
+            for subject, claims in self._claims_of(hostname).items():
                 _count(_tally(tallies, subject), hostname, claims)
-            if not found and self._registry.awaits_record(hostname):
-                unjudged += 1
             yield
-        self._tallies, self._added, self.unjudged = tallies, {}, unjudged
+        self._tallies, self._added = tallies, {}
 
     @property
     def _is_automatic(self) -> bool:

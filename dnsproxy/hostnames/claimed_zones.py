@@ -41,8 +41,7 @@ class ClaimedZones:
         if fresh is None:
             return False
         self._seen = judged
-        _, left_out = yield from self._add(fresh, self._zones)
-        self.left_out += left_out
+        self.left_out += yield from self._add(fresh, self._zones)
         return True
 
     def count(self) -> Generator[None, None, None]:
@@ -50,11 +49,11 @@ class ClaimedZones:
         # Names that are judged from here on are fresh for the next addition.
         self._seen = self._registry.outcomes.judged
         zones: set[str] = set()
-        self.unjudged, self.left_out = yield from self._add(self._registry.store.names(), zones)
+        self.left_out = yield from self._add(self._registry.store.names(), zones)
         self._zones = zones
 
-    def _add(self, hostnames: Iterable[str], zones: set[str]) -> Generator[None, None, tuple[int, int]]:
-        unjudged = left_out = 0
+    def _add(self, hostnames: Iterable[str], zones: set[str]) -> Generator[None, None, int]:
+        left_out = 0
         for hostname in hostnames:
             zone = zone_of(hostname)
             # Most names are in a zone that is known already, which spares their verdict.
@@ -63,10 +62,8 @@ class ClaimedZones:
                     left_out += 1
                 elif self._is_claimed(hostname):
                     zones.add(zone)
-                elif self._registry.awaits_record(hostname):
-                    unjudged += 1
             yield
-        return unjudged, left_out
+        return left_out
 
     def _is_claimed(self, hostname: str) -> bool:
         verdicts = (self._registry.verdict(hostname, reach) for reach in reaches(hostname))

@@ -85,7 +85,6 @@ class TableKeeper:
         self._unsynced = dict.fromkeys(sources)
         self._unpublished: set[str] = set()
         self._changed = trio.Event()
-        self._reported = trio.Event()
         self._epoch = time.time() - trio.current_time()
         self._log = structlog.get_logger("dnsproxy.table")
 
@@ -113,11 +112,6 @@ class TableKeeper:
         if source in self._unsynced:
             self._unpublished.add(source)
             self._changed.set()
-
-    async def wait_for_all_but(self, source: str) -> None:
-        """Wait until the table has the first full report of every other source."""
-        while self._unsynced.keys() - {source}:
-            await self._reported.wait()
 
     async def run(self) -> None:
         """Swap the table after every change, until cancelled."""
@@ -150,12 +144,10 @@ class TableKeeper:
         self._swapping, self._former = False, None
         self._writer.close(self.registry.closed)
         self._writer.forward(self.registry.targets.unready)
+        self._writer.lead(self.registry.balancers)
         self._show(self._writer.publish())
         for source in reported:
             self._unsynced.pop(source, None)
-        if reported:
-            self._reported.set()
-            self._reported = trio.Event()
         if not self._unsynced:
             self.registry.holds.begin()
         self._log_news()

@@ -1,24 +1,30 @@
-"""The outcomes of judging: the rows with excluded claims, with an unverified one, or without an address, for pages.
+"""The outcomes of judging: the rows with excluded claims or without an address, and the names that lead elsewhere.
 
 The law: pure. Each row is as of its last verdict, because judging all claims for a page would delay DNS; a row whose
-claim is simply answered takes no memory.
+claim is simply answered takes no memory, unless it is a wildcard that covers a whole domain.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
 from itertools import chain, islice
 from typing import Final
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.verdict import Excluded, Unverified, Verdict
+from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.public_addresses import AddressTally, UnknownAddress
+from dnsproxy.hostnames.registrable import covered_domain
+from dnsproxy.hostnames.verdict import Excluded, LedElsewhere, Verdict
 
 Row = tuple[str, Reach]
 """A hostname and the reach of the claims to it."""
 
 MOST_FRESH: Final = 5_000
 """Judgements remembered for readers that keep something of all names; beyond, a reader has to look at all of them."""
+MOST_WIDE: Final = 10
+"""Wildcards that are named because each covers a whole domain."""
 
 
 class Outcomes:
@@ -26,9 +32,17 @@ class Outcomes:
 
     def __init__(self) -> None:
         self.judged = 0
-        """Increases with every row that is judged again; while it stays, so do the excluded and unverified claims."""
+        """Increases with every row that is judged again; while it stays, so do the excluded claims."""
+        self.led = 0
+        """Increases with every change of the names that lead elsewhere."""
+        self.unknown_addresses: tuple[UnknownAddress, ...] = ()
+        """Where many of the claimed names lead that were asked lately, if no status names it."""
+        self._tally = AddressTally()
+        self._wide: dict[Row, Claim] = {}
+        self._first_wide: tuple[Claim, ...] | None = ()
+        """None: to be found anew."""
         self._excluded: dict[Row, tuple[Excluded, ...]] = {}
-        self._unverified: dict[Row, Unverified] = {}
+        self._elsewhere: dict[Row, LedElsewhere] = {}
         self._waiting: dict[Row, None] = {}
         self._fresh: deque[str] = deque(maxlen=MOST_FRESH)
 
@@ -44,10 +58,38 @@ class Outcomes:
             self._waiting[row] = None
         else:
             self._waiting.pop(row, None)
-        if verdict.winner is not None and verdict.doubt:
-            self._unverified[row] = Unverified(verdict.winner, verdict.doubt)
+        if row[1] is not Reach.NAME:
+            self._note_wide(row, verdict.winner)
+
+    def _note_wide(self, row: Row, claim: Claim | None) -> None:
+        is_wide = claim is not None and not claim.terms.addresses and covered_domain(row[0]) != ""
+        after = claim if is_wide else None
+        if after == self._wide.get(row):
+            return
+        self._first_wide = None
+        if after is None:
+            del self._wide[row]
         else:
-            self._unverified.pop(row, None)
+            self._wide[row] = after
+
+    def set_elsewhere(self, found: Iterable[LedElsewhere], tally: AddressTally | None = None) -> None:
+        """Replace the names that lead elsewhere; `tally` has counted them by address."""
+        self.led += 1
+        self._elsewhere = {(one.hostname, Reach.NAME): one for one in found}
+        self._tally = tally or AddressTally()
+
+    def set_asked(self, asked: int) -> None:
+        """Say how many claimed names were asked lately."""
+        self.unknown_addresses = self._tally.find_unknown(asked)
+
+    def wide(self) -> tuple[Claim, ...]:
+        """The claims that have wildcards that cover whole domains: the first ones, in the order of the alphabet."""
+        if self._first_wide is None:
+            first = nsmallest(2 * MOST_WIDE, self._wide.items(), key=lambda item: (item[0][0], item[0][1].value))
+            # One hostname may be claimed in two reaches.
+            by_name = {hostname: claim for (hostname, _), claim in reversed(first)}
+            self._first_wide = tuple(by_name[hostname] for hostname in sorted(by_name)[:MOST_WIDE])
+        return self._first_wide
 
     def judged_since(self, number: int) -> set[str] | None:
         """The hostnames judged since `judged` was this number; None if they are too many to tell."""
@@ -58,9 +100,9 @@ class Outcomes:
         """Every excluded claim."""
         return list(chain.from_iterable(self._excluded.values()))
 
-    def unverified(self) -> list[Unverified]:
-        """The claims that are answered though their public record points elsewhere."""
-        return list(self._unverified.values())
+    def elsewhere(self) -> list[LedElsewhere]:
+        """The claimed names that were asked lately and lead elsewhere."""
+        return list(self._elsewhere.values())
 
     def excluded_rows(self) -> list[Row]:
         """A copy of the rows with excluded claims, to iterate with excluded_at while they change."""
@@ -74,22 +116,22 @@ class Outcomes:
         """The excluded claims of a row."""
         return self._excluded.get(row, ())
 
-    def unverified_rows(self) -> list[Row]:
-        """Like excluded_rows, for unverified claims."""
-        return list(self._unverified)
+    def elsewhere_rows(self) -> list[Row]:
+        """Like excluded_rows, for names that lead elsewhere."""
+        return list(self._elsewhere)
 
-    def unverified_rows_now(self) -> Iterator[Row]:
-        """Like excluded_rows_now, for unverified claims."""
-        return iter(self._unverified)
+    def elsewhere_rows_now(self) -> Iterator[Row]:
+        """Like excluded_rows_now, for names that lead elsewhere."""
+        return iter(self._elsewhere)
 
-    def unverified_at(self, row: Row) -> Unverified | None:
-        """The unverified claim of a row."""
-        return self._unverified.get(row)
+    def elsewhere_at(self, row: Row) -> LedElsewhere | None:
+        """Where a name leads; None if it leads here, or was not asked."""
+        return self._elsewhere.get(row)
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many rows have excluded claims, and how many an unverified one."""
-        return len(self._excluded), len(self._unverified)
+        """How many rows have excluded claims, and how many names lead elsewhere."""
+        return len(self._excluded), len(self._elsewhere)
 
     @property
     def waiting(self) -> int:

@@ -1,147 +1,146 @@
-"""Ownership: whether the public record of a hostname points to the cluster whose object claims it.
+"""Ownership: in which rows of the table public DNS has a say, and which load balancers lead here.
 
-Any tenant can create an Ingress for `login.example.com` and would receive that name's traffic from every pod. Public
-DNS shows who owns a name. The law: pure; a claim is unverified only if a record was seen that points elsewhere. A name
-without a record passes, and so does a claim without anything to compare, but for --ownership enforce: there a name is
-not answered before its first lookup, and a record that cannot be compared excludes, because whoever could leave out the
-status or the class would pass.
+Any tenant can create an Ingress for `login.example.com`, and would receive that name's traffic from every pod. Public
+DNS shows where a name leads, so a name that an object claims is answered where it leads here. The law: pure. Static
+names, and those of annotations, which count only where the operator gave the right, are the owner's word: nobody is
+asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from typing import Final
+from functools import partial
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
-import msgspec
-
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.dns.addresses import is_address
 from dnsproxy.dns.names import BadName, is_within_any, parse_zone
+from dnsproxy.hostnames.claim_store import CHOSEN, BalancerKey
 from dnsproxy.hostnames.claims import Claim
-from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE, OwnershipPace
+from dnsproxy.hostnames.targets import Targets
+from dnsproxy.replace.balancers import Balancers
 from sidecar.values.text import quoted
 
 Network = IPv4Network | IPv6Network
 
-ADVICE: Final = (
-    "if this is intended (a CDN, a router, split-horizon DNS), trust it with --trust ZONE or --trust NETWORK; "
-    "--deny NAME forwards the name again, --ownership off disables the check"
-)
-"""What to do about an unverified name."""
-
-_SHOWN: Final = 3
-_INTERNAL: Final = tuple(
-    map(ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16",
-                     "127.0.0.0/8", "fc00::/7", "fe80::/10", "::1/128"))
-)  # fmt: skip
-"""Addresses that no public record should have (RFC 1918, 6598, 3927, 4193, 4291)."""
-
 
 class Mode(Enum):
-    """What happens to a claim whose public record points elsewhere (`--ownership`)."""
+    """What public DNS has to say about a name that an object claims (`--ownership`)."""
 
     OFF = "off"
     WARN = "warn"
+    VERIFY = "verify"
     ENFORCE = "enforce"
 
 
-class Standing(Enum):
-    """What public DNS shows about one claim."""
+_CLAIMED = {
+    Mode.OFF: Claimed.NO,
+    Mode.WARN: Claimed.REPORTED,
+    Mode.VERIFY: Claimed.VERIFIED,
+    Mode.ENFORCE: Claimed.ENFORCED,
+}
 
-    OWNED = "owned"
-    UNKNOWN = "unknown"
-    FOREIGN = "foreign"
+
+class Replace(Enum):
+    """Whether replies that lead to a steered controller are replaced, whatever the name (`--replace`)."""
+
+    AUTO = "auto"
+    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnershipSettings:
-    """The mode, and what is trusted as the cluster's own whatever its objects say."""
+    """The mode, and what is replaced or trusted whatever the objects say."""
 
     mode: Mode = Mode.WARN
     zones: tuple[str, ...] = ()
-    """Names at or below these zones are never unverified: they use a CDN or split-horizon DNS (`--trust ZONE`)."""
+    """Names at or below these are answered without a look: they use a CDN or split-horizon DNS (`--trust ZONE`)."""
     networks: tuple[Network, ...] = ()
-    """Addresses that route here but are in no object's status, such as a NAT router's (`--trust NETWORK`)."""
-    pace: OwnershipPace = DEFAULT_PACE
+    """Addresses that lead here but are in no object's status, such as a NAT router's (`--trust NETWORK`)."""
+    replace: bool = False
+    """Whether what leads to a steered controller is replaced in every reply (`--replace auto`)."""
+    replaced: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """What else is, by address (`--replace ADDRESS=TARGET`)."""
 
-    def trusts_name(self, hostname: str) -> bool:
-        """Whether a hostname, wildcards included, is trusted."""
-        return is_within_any(hostname.removeprefix("*."), self.zones)
-
-    def trusts_address(self, addresses: Iterable[str]) -> bool:
-        """Whether one of these addresses is trusted to route here."""
-        return any(ip_address(address) in network for address in addresses for network in self.networks)
-
-
-class Finding(msgspec.Struct, frozen=True, gc=False):
-    """The public record of one hostname, with everything else that claims to it are judged by."""
-
-    public: tuple[str, ...]
-    """The addresses that its record resolves to, in canonical form, sorted; none if `zone` is set, or
-    an alias has none."""
-    aliases: tuple[str, ...] = ()
-    """The CNAME targets on the way to them."""
-    resolved: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """The addresses of the load balancers that a status names; a missing one could not be resolved."""
-    balancers: Mapping[str | None, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """By class, the load balancers of its other objects: those of its controller."""
-    strict: bool = False
-    """Whether the operator has named our public addresses; then a status with internal addresses excuses nothing."""
-
-    zone: str = ""
-    """For a wildcard without a public one, and a name without addresses: the registrable domain, which exists."""
-    led: tuple[str, ...] = ()
-    """The namespaces of which a name in `zone` leads here."""
-
-    def reason_for(self, standing: Standing) -> str:
-        """Why a claim that is not owned is unverified, for users."""
-        if standing is Standing.FOREIGN:
-            return self.reason
-        shown = ", ".join((self.public or self.aliases)[:_SHOWN])
-        return f"its public record ({shown}) cannot be compared with a load balancer"
-
-    @property
-    def reason(self) -> str:
-        """Why a foreign claim is unverified, for users."""
-        if self.zone:
-            return f"the domain {self.zone} exists publicly, and no name of it in this namespace is known to lead here"
-        more = ", ..." if len(self.public) > _SHOWN else ""
-        return f"its public record points elsewhere ({', '.join(self.public[:_SHOWN])}{more})"
+    def claimed(self, claim: Claim) -> Claimed:
+        """Whether public DNS has a say in the row of a claim that has the name."""
+        terms = claim.terms
+        # Annotations count only in the operator's right; the target of one has nothing to do with the class's. That of
+        # a Gateway is no word on the names of routes: a tenant may attach one for any name.
+        if terms.addresses or terms.annotated or (terms.target is not None and not terms.target_from):
+            return Claimed.NO
+        return Claimed.NO if is_within_any(claim.hostname.removeprefix("*."), self.zones) else _CLAIMED[self.mode]
 
 
-def standing_of(claim: Claim, *, answers: Collection[str], finding: Finding) -> Standing:
-    """What a finding shows about a claim that would be answered with `answers`."""
-    if claim.terms.addresses:
-        return Standing.UNKNOWN  # a static name: the operator set it
-    if finding.zone:
-        return Standing.OWNED if claim.origin.namespace in finding.led else Standing.FOREIGN
-    public = frozenset(finding.public)
-    # An answer within the public record is harmless; one additional address might not be.
-    if answers and public.issuperset(answers):
-        return Standing.OWNED
-    points = dict.fromkeys((*claim.terms.status, *finding.balancers.get(claim.terms.ingress_class, ())))
-    if not points.keys().isdisjoint(finding.aliases):
-        return Standing.OWNED
-    ours: set[str] = set()
-    complete = True
-    for point in points:
-        addresses = (point,) if is_address(point) else finding.resolved.get(point, ())
-        complete = complete and bool(addresses)
-        ours.update(addresses)
-    if not ours.isdisjoint(public):
-        return Standing.OWNED
-    if _is_declared(claim, finding):
-        return Standing.UNKNOWN
-    comparable = complete and any(_are_comparable(ours, public, version, strict=finding.strict) for version in (4, 6))
-    return Standing.FOREIGN if comparable else Standing.UNKNOWN
+def find_balancers(
+    settings: OwnershipSettings, statuses: Mapping[BalancerKey, Mapping[tuple[str, ...], int]], targets: Targets
+) -> Balancers:
+    """What leads here: the load balancers in the statuses of objects, by their Gateway and class, and what is set.
+
+    `statuses`: how many claims have each. What several classes and Gateways have, as those that share a load balancer,
+    leads here for the names of each, to what they are answered with; for all other names it leads to what the Service
+    that names it answers for, then to those with the most claims: an object whose class was edited keeps the status of
+    the class before. One of a class that nobody steers leads nowhere: pods could reach it. A hostname in the status of
+    a Gateway leads nowhere either: its owner may choose it, and `example.com` would lead to him. What a Gateway with a
+    target of its own has leads here for claimed names, to what their rows have.
+    """
+    replaced: dict[str, tuple[str, ...]] = {}
+    known: dict[str, tuple[str, ...]] = {}
+    for subject, addresses in sorted(targets.balancers.items()) if settings.replace else ():
+        steered = targets.addresses_of_subject(subject) if targets.steers(subject) else ()
+        replaced |= {one: steered for one in addresses if steered and one not in replaced}
+    for point, owners in _owners(statuses).items():
+        answers = [
+            (targets.answers_of(*key), targets.is_automatic(key[1]))
+            for key in owners
+            if key[1] != CHOSEN and (targets.answers_of(*key) or not targets.is_automatic(key[1]))
+        ]
+        chosen = {() for key in owners if key[1] == CHOSEN}
+        if not answers and not chosen:
+            continue
+        addresses, is_automatic = answers[0] if answers else ((), False)
+        if is_automatic and settings.replace:
+            replaced.setdefault(point, addresses)
+        if settings.mode is not Mode.OFF:
+            several = {one for one, _ in answers} | chosen | ({replaced[point]} if point in replaced else set())
+            if len(several) > 1:
+                known[point] = ()
+            elif point not in replaced:
+                known[point] = addresses
+    known |= {str(network): () for network in settings.networks if settings.mode is not Mode.OFF}
+    return Balancers({**replaced, **dict(settings.replaced)}, known)
 
 
-def _is_declared(claim: Claim, finding: Finding) -> bool:
-    """Whether the object's writer asked for this record, which proves nothing: a stranger can quote any record."""
-    declared = frozenset(claim.terms.declared)
-    return not declared.isdisjoint(finding.aliases) or (bool(finding.public) and declared.issuperset(finding.public))
+def with_addresses(balancers: Balancers, addresses: Mapping[str, tuple[str, ...]]) -> Balancers:
+    """The same, with the addresses of hostnames; an address that is there already keeps what it has."""
+    return Balancers(
+        {**_resolved(balancers.replaced, addresses), **balancers.replaced},
+        {**_resolved(balancers.known, addresses), **balancers.known},
+    )
+
+
+def _resolved(
+    rows: Mapping[str, tuple[str, ...]], addresses: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    return {address: target for point, target in rows.items() for address in addresses.get(point, ())}
+
+
+def _owners(statuses: Mapping[BalancerKey, Mapping[tuple[str, ...], int]]) -> dict[str, list[BalancerKey]]:
+    """The Gateways and classes of each load balancer: those with the most claims first, then by name."""
+    counts: dict[str, Counter[BalancerKey]] = {}
+    for key, several in statuses.items():
+        for status, count in several.items():
+            for point in status:
+                if is_address(point) or not key[0]:
+                    counts.setdefault(point, Counter())[key] += count
+    return {point: sorted(found, key=partial(_rank, found)) for point, found in counts.items()}
+
+
+def _rank(found: Counter[BalancerKey], key: BalancerKey) -> tuple[int, str, str]:
+    return -found[key], key[0], key[1] or ""
 
 
 def parse_trust(text: str) -> str | Network:
@@ -156,18 +155,3 @@ def parse_trust(text: str) -> str | Network:
     if zone.rpartition(".")[2].isdigit():
         raise BadName(f"{quoted(text)} is neither a zone nor a network such as 192.0.2.0/24")
     return zone
-
-
-def _are_comparable(ours: Iterable[str], public: Iterable[str], version: int, *, strict: bool) -> bool:
-    """Whether addresses of one family without a common address contradict the claim.
-
-    Behind a NAT router, a status has internal addresses, while the record rightly has the router's.
-    """
-    mine = [_is_internal(text) for text in ours if ip_address(text).version == version]
-    theirs = [_is_internal(text) for text in public if ip_address(text).version == version]
-    return bool(mine) and bool(theirs) and (strict or not all(mine) or all(theirs))
-
-
-def _is_internal(text: str) -> bool:
-    address = ip_address(text)
-    return any(address in network for network in _INTERNAL)

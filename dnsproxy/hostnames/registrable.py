@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dnsproxy.dns.names import BadName, parse_hostname
+from dnsproxy.dns.names import BadName, is_wildcard, parse_hostname
 from dnsproxy.hostnames.guards import Guards, refusal
 from dnsproxy.hostnames.public_suffixes import registrable_domain
 
@@ -31,6 +31,14 @@ def zone_of(hostname: str) -> str:
     """The zone of a hostname in normal form."""
     base = hostname.removeprefix("*.")
     return registrable_domain(base) or base
+
+
+def covered_domain(hostname: str) -> str:
+    """The registrable domain that a wildcard in normal form covers as a whole; empty if there is none."""
+    if not is_wildcard(hostname):
+        return ""
+    base = hostname.removeprefix("*.")
+    return base if registrable_domain(base) == base else ""
 
 
 def _above(zone: str) -> Iterable[str]:

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.answers.table import Host
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
@@ -19,12 +20,13 @@ from dnsproxy.hostnames.holds import Holds, Row, Tenure
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.hostnames.outcomes import Outcomes
-from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
+from dnsproxy.hostnames.ownership import OwnershipSettings, find_balancers, with_addresses
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Before, Verdict, judge
 from dnsproxy.hostnames.wildcard_bar import is_barred, names_below
 from dnsproxy.hostnames.wildcards import reaches
+from dnsproxy.replace.balancers import Balancers
 
 
 class Judgement(NamedTuple):
@@ -43,7 +45,7 @@ class Registry:
         targets: Targets,
         guards: Guards,
         rights: Rights | None = None,
-        enforce_ownership: bool = False,
+        ownership: OwnershipSettings | None = None,
         limits: NameLimits | None = None,
         holds: Holds | None = None,
     ) -> None:
@@ -55,12 +57,13 @@ class Registry:
         self._targets = targets
         self._guards = guards
         self._touched: list[Iterable[str]] = []
-        self._enforce_ownership = enforce_ownership
+        self._ownership = ownership or OwnershipSettings()
+        self._balancers: tuple[tuple[Targets, int, int], Balancers] | None = None
+        self._balancer_addresses: Mapping[str, tuple[str, ...]] = {}
+        self._resolved = 0
+        """How often those have changed."""
         self._before: dict[Row, Before] = {}
         """How names were answered whose namespace has no claim to them any more, while they are held."""
-        self._findings: dict[str, Finding] = {}
-        self._records: dict[str, Finding | None] = {}
-        """Enforced: what the last lookup of each hostname found, also if it contradicts no claim."""
 
     @property
     def guards(self) -> Guards:
@@ -108,54 +111,34 @@ class Registry:
         self._targets = dataclasses.replace(self._targets, services=addresses, unready=unready)
         self.touch(self.store.names() if touching is None else touching)
 
-    def set_steered(self, services: Mapping[str, str]) -> None:
-        """Set the Services that answer for the subjects of the target `auto`; every name is judged again."""
-        self._targets = dataclasses.replace(self._targets, steered=services)
+    def set_steered(self, services: Mapping[str, str], balancers: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        """Set the Services that answer for the subjects of the target `auto`; every name is judged again.
+
+        `balancers`: the addresses of the load balancers that these Services name, by subject.
+        """
+        self._targets = dataclasses.replace(self._targets, steered=services, balancers=balancers or {})
         self.touch(self.store.names())
 
     @property
-    def findings(self) -> Mapping[str, Finding]:
-        """The public records that contradict a claim, by hostname."""
-        return self._findings
+    def balancers(self) -> Balancers:
+        """The load balancers that lead here, as the statuses of the objects have them now."""
+        key = self._targets, self.store.balancers_version, self._resolved
+        if self._balancers is None or self._balancers[0][0] is not key[0] or self._balancers[0][1:] != key[1:]:
+            found = find_balancers(self._ownership, self.store.balancers(), self._targets)
+            self._balancers = key, with_addresses(found, self._balancer_addresses)
+        return self._balancers[1]
 
-    def set_finding(self, hostname: str, finding: Finding | None) -> bool:
-        """Set the finding about a hostname; None if it contradicts no claim. Returns whether it changed."""
-        if self._findings.get(hostname) == finding:
+    def set_balancer_addresses(self, addresses: Mapping[str, tuple[str, ...]]) -> bool:
+        """Set the addresses of load balancers' hostnames, by hostname. Returns whether they changed."""
+        if addresses == self._balancer_addresses:
             return False
-        if finding is None:
-            del self._findings[hostname]
-        else:
-            self._findings[hostname] = finding
-        self.touch([hostname])
+        self._balancer_addresses = addresses
+        self._resolved += 1
         return True
 
-    def set_record(self, hostname: str, record: Finding | None) -> bool:
-        """Enforced: set what a lookup found; None if there is no record to judge by. Returns whether it changed."""
-        if self.has_record(hostname) and self._records[hostname] == record:
-            return False
-        self._records[hostname] = record
-        self.touch([hostname])
-        return True
-
-    def has_record(self, hostname: str) -> bool:
-        """Whether the hostname was looked up; a claim is not answered before, if ownership is enforced."""
-        return hostname in self._records
-
-    def awaits_record(self, hostname: str) -> bool:
-        """Whether ownership is enforced and the hostname was not looked up yet."""
-        return self._enforce_ownership and not self.has_record(hostname)
-
-    def record(self, hostname: str) -> Finding | None:
-        """What the last lookup found."""
-        return self._records.get(hostname)
-
-    def forget_record(self, hostname: str) -> None:
-        """Drop what was found of a hostname without claims."""
-        self._records.pop(hostname, None)
-
-    def standing_of(self, claim: Claim, finding: Finding) -> Standing:
-        """What the finding about its hostname shows about a claim."""
-        return standing_of(claim, answers=self._targets.addresses_for(claim), finding=finding)
+    def claimed(self, claim: Claim) -> Claimed:
+        """Whether public DNS has a say in the row of a claim."""
+        return self._ownership.claimed(claim)
 
     def set_rights(self, **read: frozenset[str] | None) -> None:
         """Set what was read of the rights, by field. The names that this affects are to be touched by the caller."""
@@ -232,7 +215,8 @@ class Registry:
         claim = verdict.owner
         if claim is None:
             return Host(hostname, reach, (), self.is_barred(hostname))
-        return Host(hostname, reach, self._targets.addresses_for(claim), service=self._targets.service_of(claim))
+        addresses, service = self._targets.addresses_for(claim), self._targets.service_of(claim)
+        return Host(hostname, reach, addresses, service=service, claimed=self.claimed(claim))
 
     def is_barred(self, hostname: str) -> bool:
         """Whether no wildcard answers a name that no claim of its own answers (wildcard_bar.py)."""
@@ -270,9 +254,6 @@ class Registry:
             targets=self._targets,
             guards=self._guards,
             rights=self.rights,
-            finding=(self._records if self._enforce_ownership else self._findings).get(hostname),
-            enforce=self._enforce_ownership,
-            looked=not self._enforce_ownership or hostname in self._records,
             tenure=self._tenure(hostname, reach),
             before=self._before.get((hostname, reach)),
         )

@@ -64,6 +64,8 @@ class Targets:
     """Those of the Services without a ready endpoint: their names are forwarded meanwhile."""
     steered: Mapping[str, str] = field(default_factory=dict)
     """For the target `auto`: the Services, `NAMESPACE/NAME`, by subject (sidecar/kubernetes/route_services.py)."""
+    balancers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For the target `auto`: the addresses of load balancers that those Services name, by subject."""
 
     def addresses_for(self, claim: Claim) -> tuple[str, ...]:
         """The addresses that a claim is answered with; empty if there are none."""
@@ -75,6 +77,33 @@ class Targets:
         if target and target[0].startswith(SERVICE):
             return self.services.get(target[0].removeprefix(SERVICE), ())
         return () if target == (AUTO,) else target
+
+    def answers_of(self, gateway: str, class_name: str | None) -> tuple[str, ...]:
+        """The addresses that names of a Gateway or class are answered with; empty if none, or each has its own."""
+        if self.is_automatic(class_name):
+            return self.addresses_of_subject(_subject(gateway, class_name))
+        return self.addresses_of_class(class_name)
+
+    def addresses_of_subject(self, subject: str) -> tuple[str, ...]:
+        """The addresses of the Service that answers for a subject (`auto`); none while it has no ready endpoint."""
+        service = self.steered.get(subject)
+        return self.services.get(service, ()) if service is not None and service not in self.unready else ()
+
+    def is_automatic(self, class_name: str | None) -> bool:
+        """Whether the names of a class are those of the Service that is for it (`auto`), if there is one."""
+        return (self.default if class_name is None else self.by_class.get(class_name, self.default)) == (AUTO,)
+
+    def steers(self, subject: str) -> bool:
+        """Whether the Service for a subject answers its names: a class may have a target of its own (--target-for)."""
+        kind, _, name = subject.partition("/")
+        return kind != "ingressclass" or self.is_automatic(name)
+
+    def addresses_of_class(self, class_name: str | None) -> tuple[str, ...]:
+        """The addresses that names of a class have; empty if they differ from name to name."""
+        target = self.default if class_name is None else self.by_class.get(class_name, self.default)
+        if target and target[0].startswith(SERVICE):
+            return self.services.get(target[0].removeprefix(SERVICE), ())
+        return () if target in ((AUTO,), ("status",)) else target
 
     def service_of(self, claim: Claim) -> str:
         """The Service that a claim is answered with, `NAMESPACE/NAME`; empty if its target is none."""
@@ -131,7 +160,10 @@ class Targets:
 
 def _subject_of(claim: Claim) -> str:
     """No subject, as is_subject() has it, for an Istio Gateway, and for the annotated class of an Ingress: any text."""
-    terms = claim.terms
-    if terms.gateway:
-        return gateway_subject(*terms.gateway.split("/"))
-    return ingress_class_subject(terms.ingress_class) if terms.ingress_class else ""
+    return _subject(claim.terms.gateway, claim.terms.ingress_class)
+
+
+def _subject(gateway: str, class_name: str | None) -> str:
+    if gateway:
+        return gateway_subject(*gateway.split("/"))
+    return ingress_class_subject(class_name) if class_name else ""

@@ -21,7 +21,6 @@ import msgspec
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards, overreach, refusal
 from dnsproxy.hostnames.holds import Tenure
-from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
 from dnsproxy.hostnames.ranking import age_of, rank
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
@@ -34,11 +33,23 @@ class Excluded(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class Unverified(msgspec.Struct, frozen=True, gc=False):
-    """A claim that is answered, with the reason why the name may belong to another party."""
+class LedElsewhere(msgspec.Struct, frozen=True, gc=False):
+    """A name that an object claims and whose public record leads elsewhere."""
 
+    hostname: str
+    """The name that was asked, which a wildcard may cover."""
     claim: Claim
-    reason: str
+    """The one that has its row."""
+    leads: tuple[str, ...]
+    """Some of the addresses of the record that lead elsewhere."""
+    answered: bool = False
+    """Whether the row answers it all the same (`--ownership warn`)."""
+
+    @property
+    def reason(self) -> str:
+        """What its record says, for users."""
+        done = "it is answered all the same" if self.answered else "that is left as it is"
+        return f"its public record leads elsewhere ({', '.join(self.leads)}): {done}"
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
@@ -47,8 +58,6 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     winner: Claim | None
     addresses: tuple[str, ...]
     excluded: tuple[Excluded, ...]
-    doubt: str = ""
-    """Why the winner is unverified, although it is answered; empty if no public record contradicts it."""
     waits: bool = False
     """Whether the hostname is forwarded because no target of its claims has an address, or a ready endpoint."""
     rival: Origin | None = None
@@ -77,9 +86,8 @@ class Before(NamedTuple):
 class _Trial(NamedTuple):
     claim: Claim
     addresses: tuple[str, ...]
-    doubt: str
     refused: bool
-    """Whether a guard, a right or its public record denies the claim, whatever its target is."""
+    """Whether a guard or a right denies the claim, whatever its target is."""
     denial: str | None
     unready: bool = False
 
@@ -94,33 +102,26 @@ def judge(
     targets: Targets,
     guards: Guards,
     rights: Rights | None = None,
-    finding: Finding | None = None,
-    enforce: bool = False,
-    looked: bool = True,
     tenure: Tenure | None = None,
     before: Before | None = None,
 ) -> Verdict:
     """Choose between the claims to one hostname and reach. `rights`: None allows every annotation and class.
 
-    `finding`: the public record of the name, if there is one to judge by; `enforce`: exclude the claims that it does
-    not confirm, and all if the record was not `looked` up yet; `tenure`: who has the name; `before`: how it was
-    answered, where that namespace has no claim left.
+    `tenure`: who has the name; `before`: how it was answered, where that namespace has no claim left.
     """
     holder = tenure.holder if tenure is not None else None
     trials: list[_Trial] = []
     for claim in sorted(claims, key=lambda claim: rank(claim, holder)):
         addresses = targets.addresses_for(claim)
-        doubt = _doubt(claim, addresses, finding, enforce=enforce, looked=looked)
         denial = _denial(claim, guards) or (rights.denial(claim, targets=targets) if rights else None)
-        foreign = f"{doubt}, --ownership enforce" if doubt and enforce else None
-        refused = denial is not None or foreign is not None
-        denial = denial or targets.unsteered(claim) or foreign
-        trials.append(_Trial(claim, addresses, doubt, refused, denial, targets.is_unready(claim)))
+        refused = denial is not None
+        denial = denial or targets.unsteered(claim)
+        trials.append(_Trial(claim, addresses, refused, denial, targets.is_unready(claim)))
     if len(trials) == 1 and trials[0].addresses and trials[0].denial is None and not trials[0].unready:
         only = trials[0]
         # Nearly every name: its one claim, of the namespace that has the name already.
         if tenure is None or tenure.holder.namespace == only.claim.origin.namespace:
-            return Verdict(only.claim, only.addresses, (), only.doubt, contenders=(only.claim,))
+            return Verdict(only.claim, only.addresses, (), contenders=(only.claim,))
     able = [one for one in trials if one.denial is None]
     first = next((one for one in able if one.addresses), None)
     owner = _owner_of(able, first, tenure)
@@ -137,7 +138,6 @@ def judge(
         winner.claim,
         winner.addresses,
         excluded,
-        winner.doubt,
         rival=rival,
         contenders=contenders,
         lent=lent is not None,
@@ -231,16 +231,3 @@ def _denial(claim: Claim, guards: Guards) -> str | None:
     """Why a guard denies a claim; None if none does."""
     refused = refusal(claim.hostname, guards)
     return overreach(claim.hostname, guards) if refused is None and not claim.terms.addresses else refused
-
-
-def _doubt(claim: Claim, answers: tuple[str, ...], finding: Finding | None, *, enforce: bool, looked: bool) -> str:
-    """Why a claim is unverified; empty if it is not. Enforced, a claim needs a proof; else a doubt needs one."""
-    if claim.terms.addresses:
-        return ""
-    if enforce and not looked:
-        return "its public record was not looked up yet"
-    if finding is None:
-        return ""
-    standing = standing_of(claim, answers=answers, finding=finding)
-    passes = standing is Standing.OWNED or (standing is Standing.UNKNOWN and not enforce)
-    return "" if passes else finding.reason_for(standing)

@@ -15,6 +15,7 @@ import trio
 
 from dnsproxy.admin.steering_document import SteeringDocument
 from dnsproxy.cluster_dns.operate_objects import LEASE
+from dnsproxy.hostnames.public_addresses import UnknownAddress
 from dnsproxy.operate.decide.decisions import Decision, Verdict, decide
 from dnsproxy.operate.decide.facts import Facts, Subject
 from dnsproxy.operate.decide.names import service_name
@@ -26,6 +27,7 @@ from dnsproxy.operate.report import event_reasons
 from dnsproxy.operate.report.lasting import Stopped, note_stopped
 from dnsproxy.operate.report.rows import route_rows, subject_rows
 from dnsproxy.operate.report.steering_status import SteeringStatus
+from dnsproxy.operate.report.unknown_events import unknown_events
 from dnsproxy.operate.write.service_writer import ServiceWriter
 from sidecar.kubernetes.events.recorder import EventRecorder
 from sidecar.kubernetes.http import ApiClient
@@ -54,6 +56,8 @@ class Steering:
         self._wake = trio.Event()
         self._led = False
         self._stopped: dict[Subject, Stopped] = {}
+        self._unknown: dict[str, Stopped] = {}
+        """By address."""
         self._route_faults: dict[str, tuple[str, ...]] = {}
 
     async def run(self) -> NoReturn:
@@ -82,6 +86,7 @@ class Steering:
             self._led = leads
             probing.forget()
             self._stopped.clear()
+            self._unknown.clear()
         facts = probing.known(self._observation.facts())
         decisions = decide(facts)
         wanted = plan(facts, decisions, now=datetime.now(UTC))
@@ -92,6 +97,7 @@ class Steering:
         now = trio.current_time()
         probing.start_due(facts, decisions, others_until=self._lease.state.other_until)
         self._report_stopped(decisions, wanted, complete=facts.complete)
+        self._report_unknown(self._observation.subjects.unknown_addresses)
         changing = {f"{self._places.namespace}/{one.route.name}" for one in wanted.changes}
         self._report_route_faults(lasting_faults(faults, changing=changing))
         self._report_written(await self._writer.write(wanted.changes, now=now), decisions)
@@ -118,6 +124,7 @@ class Steering:
             subjects=subject_rows(facts, decisions, wanted, self._writer.faults),
             routes=route_rows(facts, faults),
             missing=self._observation.missing,
+            unknown_addresses=self._observation.subjects.unknown_addresses,
         )
 
     def _report_stopped(self, decisions: tuple[Decision, ...], wanted: Plan, *, complete: bool) -> None:
@@ -135,6 +142,15 @@ class Steering:
                 text = unwritten[one.subject] or "; ".join(one.evidence)
                 log.warning(reason.name, subject=str(one.subject), cause=one_line(text))
                 self._recorder.record(event_reasons.about_subject(one.subject), reason, text)
+
+    def _report_unknown(self, addresses: tuple[UnknownAddress, ...]) -> None:
+        """The same for addresses that no status names: one Event for those of a class or Gateway."""
+        # The numbers and the subject change with the queries; the address is what is reported.
+        reasons = {one.address: "no status names it" for one in addresses}
+        self._unknown, to_report = note_stopped(self._unknown, reasons, complete=True, now=trio.current_time())
+        for about, text in unknown_events(addresses, to_report, service=str(self._places.service)):
+            log.warning(event_reasons.UNKNOWN_ADDRESS.name, about=f"{about.kind} {about.name}", cause=one_line(text))
+            self._recorder.record(about, event_reasons.UNKNOWN_ADDRESS, text)
 
     def _report_route_faults(self, faults: dict[str, tuple[str, ...]]) -> None:
         """The same for route Services, at once."""

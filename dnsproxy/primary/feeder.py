@@ -17,6 +17,7 @@ from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.primary.published_zones import PublishedZones
+from dnsproxy.replace.balancers import NO_BALANCERS
 from dnsproxy.zone.building import Batch, BatchWriter
 from dnsproxy.zone.control import FORMAT, Control, SavedGuards
 from dnsproxy.zone.policy import Inexpressible
@@ -149,6 +150,14 @@ class ZoneFeeder:
                 triggers=found.triggers,
                 hint="--rpz-wildcards widen publishes wildcards of one label for any number of labels",
             )
+        if _addresses_of(found) != _addresses_of(self._shown) and any(_addresses_of(found)):
+            self._log.warning(
+                "what leads here and resolvers with the policy zone do not replace",
+                load_balancers_with_a_hostname=found.balancer_hostnames,
+                addresses_without_a_target=found.balancer_addresses,
+                names_below_a_wildcard=found.passed,
+                hint="--replace ADDRESS=TARGET makes a rule of an address; --rpz-triggers names publishes every name",
+            )
         self._shown = found
 
     def _control(self) -> Control:
@@ -162,4 +171,11 @@ class ZoneFeeder:
             targets.default,
             dict(targets.by_class),
             dict(targets.steered),
+            # Left out where there are none: a replica of an earlier version does not know the field.
+            registry.balancers if registry.balancers != NO_BALANCERS else None,
         )
+
+
+def _addresses_of(found: Inexpressible) -> tuple[int, int, int]:
+    """What is not replaced by its address."""
+    return found.balancer_hostnames, found.balancer_addresses, found.passed

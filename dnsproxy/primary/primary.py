@@ -47,7 +47,7 @@ class Primary:
         given: Callable[[], int | None] | None = None,
     ) -> None:
         self.settings = settings
-        self.published = PublishedZones(Zones(settings.zone, wildcards=settings.wildcards))
+        self.published = PublishedZones(Zones(settings.zone, wildcards=settings.wildcards, triggers=settings.triggers))
         self.notifier = Notifier(self.published)
         self.server = ZoneServer(self.published, settings, on_served=self.notifier.served)
         self._shared = self._make_shared()

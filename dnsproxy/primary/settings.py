@@ -9,7 +9,7 @@ from typing import Final
 
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.hostnames.targets import SERVICE
-from dnsproxy.zone.policy import Wildcards
+from dnsproxy.zone.policy import Triggers, Wildcards
 from dnsproxy.zone.tsig_keys import TsigKey
 from sidecar.values.endpoints import Endpoint
 
@@ -63,6 +63,7 @@ class RpzSettings:
     """Where the other replica of a shared zone finds this one; None: where it listens."""
     kubeconfig: str | None = None
     context: str | None = None
+    triggers: Triggers = Triggers.ADDRESSES
 
     @property
     def needs_cluster(self) -> bool:

@@ -19,6 +19,7 @@ from dnsproxy.hostnames.registry import Judgement, Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.hostnames.wildcards import reaches
+from dnsproxy.replace.balancers import NO_BALANCERS, Balancers
 from dnsproxy.replica.settings import SOURCE
 from dnsproxy.zone.control import Control, parse_control
 from dnsproxy.zone.reading import Changes, Transfer, TransferRefused, apply_changes, records_of, row_of, text_of
@@ -67,6 +68,11 @@ class ReplicaRegistry(Registry):
     def ttl(self) -> int | None:
         """See Registry."""
         return self._control.ttl if self._control is not None else None
+
+    @property
+    def balancers(self) -> Balancers:
+        """See Registry: as the primary has them."""
+        return (self._control.balancers if self._control is not None else None) or NO_BALANCERS
 
     def prepare(self, transfer: Transfer) -> Generator[None, None, Version]:
         """The version of a transfer, in steps. Raises TransferRefused, and has then changed nothing."""

@@ -16,7 +16,7 @@ from dnsproxy.dns.names import parse_hostname, parse_zone
 from dnsproxy.dnstap.settings import parse_collector, parse_identity
 from dnsproxy.forward.settings import parse_upstream
 from dnsproxy.hostnames.name_limits import NameLimits
-from dnsproxy.hostnames.ownership import Mode, parse_trust
+from dnsproxy.serve.ownership_options import ownership_options
 from dnsproxy.serve.rpz_options import rpz_options
 from dnsproxy.serve.source_options import source_options
 from dnsproxy.serve.target_options import target_options
@@ -46,6 +46,7 @@ Examples:
   dnsproxy serve --source ingress --target 10.96.7.7 --upstream tls://192.0.2.53#dns.example.org
   dnsproxy serve --source traefik --source crd:sites.example.org:spec.hosts[*] --target 10.96.7.7
   dnsproxy serve --source ingress --target status --namespace shop --label-selector 'team=web,!internal'
+  dnsproxy serve --replace 203.0.113.10=10.96.7.7 --upstream 192.0.2.53
   dnsproxy serve --hosts-file /etc/hosts --listen systemd    (ExecStart= of a unit with a .socket)
   dnsproxy serve --hosts-file ./hosts --rpz rpz.example.org --rpz-allow 192.0.2.0/24 --rpz-notify 192.0.2.53
   dnsproxy serve --source rpz:rpz.example.org@192.0.2.1:1053 --listen 127.0.0.1:2053
@@ -169,19 +170,7 @@ ZONE = CheckedType("zone", parse_zone)
     default=NameLimits().total,
     help="How many names all objects of the cluster may claim; namespaces with the most names lose theirs first.",
 )
-@click.option(
-    "--ownership",
-    type=click.Choice([mode.value for mode in Mode]),
-    default=Mode.WARN.value,
-    help="What to do with a name of the cluster whose public record points elsewhere: nothing; log it; exclude it.",
-)
-@click.option(
-    "--trust",
-    type=CheckedType("zone|network", parse_trust),
-    metavar="ZONE|NETWORK",
-    multiple=True,
-    help="For --ownership: names at or below this zone, or records within this network, are the cluster's own.",
-)
+@ownership_options
 @click.option(
     "--hold",
     type=Seconds(),

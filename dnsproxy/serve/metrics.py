@@ -18,24 +18,9 @@ from dnsproxy.answers.table import HostTable
 from dnsproxy.dns.wire import Rcode
 from dnsproxy.forward.upstream_report import UpstreamReport
 from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.replace.verdicts import LeadsTo, Led
 from dnsproxy.serve.worker_metrics import WorkerNumbers, worker_metrics
 from sidecar.kubernetes.follower_status import FollowerStatus
-
-
-class OwnershipNumbers(Protocol):
-    """The numbers of the ownership watch."""
-
-    @property
-    def looks(self) -> Mapping[str, int]:
-        """Lookups by result."""
-
-    @property
-    def doubted(self) -> int:
-        """Unverified hostnames."""
-
-    @property
-    def new(self) -> int:
-        """Hostnames that were not looked up yet."""
 
 
 class AnsweringServer(Protocol):
@@ -56,6 +41,15 @@ class AnsweringServer(Protocol):
     def upstream_reports(self) -> list[UpstreamReport]:
         """The state of each upstream."""
 
+    def led_counts(self) -> Mapping[LeadsTo, int]:
+        """How many claimed names and types lead where."""
+
+    def led(self) -> tuple[object, Sequence[Led]]:
+        """See LedServer."""
+
+    def asked_names(self) -> int:
+        """See LedServer."""
+
 
 class ServerCollector(Collector):
     """Reads the numbers of one server at each scrape."""
@@ -66,7 +60,6 @@ class ServerCollector(Collector):
         keeper: TableKeeper,
         statuses: Callable[[], Iterable[FollowerStatus]] = tuple,
         *,
-        ownership: OwnershipNumbers | None = None,
         upstream_notes: Callable[[], Sequence[str]] = tuple,
         more: Callable[[], Iterable[Metric]] = tuple,
         workers: WorkerNumbers | None = None,
@@ -74,7 +67,6 @@ class ServerCollector(Collector):
         self._server = server
         self._keeper = keeper
         self._statuses = statuses
-        self._ownership = ownership
         self._upstream_notes = upstream_notes
         self._more = more
         self._workers = workers
@@ -129,22 +121,20 @@ class ServerCollector(Collector):
             "Names of objects that are left out, because their namespaces claim more than their share.",
             value=left_out,
         )
-        if self._ownership is not None:
-            yield from _format_ownership(self._ownership)
+        yield _claimed_names(self._server)
         yield from _freshness(self._keeper, self._statuses())
         yield from self._more()
 
 
-def _format_ownership(ownership: OwnershipNumbers) -> Iterator[Metric]:
-    yield _labelled("dnsproxy_ownership_looks", "Lookups of public records, by result.", "result", ownership.looks)
-    yield GaugeMetricFamily(
-        "dnsproxy_ownership_doubted_names", "Names whose public record points elsewhere.", value=ownership.doubted
+def _claimed_names(server: AnsweringServer) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(
+        "dnsproxy_claimed_names_asked",
+        "Claimed names asked lately, a name and type each, by where their records lead; nowhere: there is none.",
+        labels=["leads"],
     )
-    yield GaugeMetricFamily(
-        "dnsproxy_ownership_new_names",
-        "Names whose public record was not looked up yet; with --ownership enforce they are forwarded.",
-        value=ownership.new,
-    )
+    for place, count in server.led_counts().items():
+        family.add_metric([place.value], count)
+    return family
 
 
 def _counter(name: str, text: str, value: int) -> CounterMetricFamily:
@@ -199,6 +189,11 @@ def _forwarding(counters: Counters, outstanding: int) -> Iterator[Metric]:
     yield _counter("dnsproxy_forward_sends", "Datagrams sent to upstreams.", counters.forward_sends)
     yield _counter("dnsproxy_forward_retries", "Queries sent again because no reply came.", counters.forward_retries)
     yield _counter("dnsproxy_forward_timeouts", "Queries that no upstream answered in time.", counters.forward_timeouts)
+    yield _counter(
+        "dnsproxy_forward_replaced",
+        "Replies in which addresses that lead here were replaced.",
+        counters.forward_replaced,
+    )
     yield _counter("dnsproxy_forward_errors", "Network errors towards an upstream.", counters.forward_errors)
     yield _counter(
         "dnsproxy_forward_mismatches", "Datagrams that match no query of this server.", counters.forward_mismatches

@@ -24,8 +24,10 @@ from dnsproxy.admin.tap_route import TapRoute
 from dnsproxy.admin.zones_route import zones_route
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.table_changes import TableChanges
+from dnsproxy.hostnames.wide_wildcards import find_wide
 from dnsproxy.serve.dnstap_part import DnstapPart
 from dnsproxy.serve.metrics import AnsweringServer, ServerCollector
+from dnsproxy.serve.published_table import PublishedTable
 from dnsproxy.serve.zone_report import ZoneReport
 from dnsproxy.snapshot.file import SnapshotStatus
 from dnsproxy.snapshot.format import format_restored
@@ -37,7 +39,6 @@ from sidecar.admin.server import Readiness
 from sidecar.kubernetes.follower_status import FollowerStatus
 
 if TYPE_CHECKING:
-    from dnsproxy.serve.ownership_watch import OwnershipWatch
     from dnsproxy.serve.upstream_watch import UpstreamWatch
     from dnsproxy.sources.cluster_sources import ClusterSources
 
@@ -56,10 +57,10 @@ class SelfReport:
         self,
         server: AnsweringServer,
         keeper: TableKeeper,
+        published: PublishedTable,
         *,
         ttl: int,
         cluster: ClusterSources | None = None,
-        ownership: OwnershipWatch | None = None,
         upstreams: UpstreamWatch | None = None,
         zones: ZoneReport | None = None,
         workers: PoolNumbers | None = None,
@@ -72,9 +73,9 @@ class SelfReport:
         self.snapshot = SnapshotStatus()
         self._server = server
         self._keeper = keeper
+        self._published = published
         self._ttl = ttl
         self._cluster = cluster
-        self._ownership = ownership
         self._watched_upstreams = upstreams
         self._zones = zones or ZoneReport()
         self._workers = workers
@@ -85,14 +86,13 @@ class SelfReport:
 
     async def serve(self, port: AdminPort) -> None:
         """Answer on the admin port until cancelled."""
-        published = PublicationRoute(lambda: self._server.table, ttl=lambda: self._keeper.registry.ttl or self._ttl)
+        published = self._published
+        names = PublicationRoute(lambda: published.table, ttl=lambda: self._keeper.registry.ttl or self._ttl)
         counted = [
             route(self._keeper.registry, waiting_for=lambda: self._keeper.waiting_for)
             for route in (zones_route, subjects_route)
         ]
-        rewrites = RewritesRoute(
-            lambda: self._server.table, self._keeper.registry, waiting_for=lambda: self._keeper.waiting_for
-        )
+        rewrites = RewritesRoute(lambda: published.table, self._keeper.registry, waiting_for=published.waiting_for)
         recent = self._tap.recent if self._tap else None
         pages = Pages(
             self._keeper.registry,
@@ -105,12 +105,12 @@ class SelfReport:
         )
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_keep_tidy, pages)
+            nursery.start_soon(published.run)
             await port.serve(
                 ServerCollector(
                     self._server,
                     self._keeper,
                     self._statuses,
-                    ownership=self._ownership,
                     upstream_notes=self._upstream_notes,
                     more=self._more_metrics,
                     workers=self._workers,
@@ -121,9 +121,8 @@ class SelfReport:
                 routes={
                     **pages.routes(),
                     **table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes, recent=recent),
-                    **published.routes(waiting_for=lambda: self._keeper.waiting_for),
+                    **published.routes({**names.routes(waiting_for=published.waiting_for), **rewrites.routes()}),
                     **{path: show for one in counted for path, show in one.routes().items()},
-                    **rewrites.routes(),
                     **(self._tap.routes() if self._tap else {}),
                     **(changes_route(self._changes) if self._changes else {}),
                 },
@@ -143,13 +142,13 @@ class SelfReport:
     def _overview(self) -> Overview:
         keeper = self._keeper
         readiness = self._judge()
-        excluded, unverified = keeper.registry.outcomes.counts
+        excluded, elsewhere = keeper.registry.outcomes.counts
         return Overview(
             state=Fact("State", readiness.reason, Level.OK if readiness.ready else Level.BAD, "state"),
             names=keeper.names,
             waiting=keeper.registry.outcomes.waiting,
             excluded=excluded,
-            unverified=unverified,
+            elsewhere=elsewhere,
             rejected=keeper.registry.store.rejected_hosts,
             swapped=None if keeper.swapped_time is None else max(0.0, time.time() - keeper.swapped_time),
             waiting_for=keeper.waiting_for,
@@ -160,8 +159,14 @@ class SelfReport:
             counters=self._server.counters,
             history=self._history,
             workers=self._worker_facts(),
-            notes=self._notes(),
+            notes=[*self._notes(), *self._hints()],
         )
+
+    def _hints(self) -> Iterator[str]:
+        """What an operator should know about the names, and what changes no answer by itself."""
+        registry = self._keeper.registry
+        yield from (one.shown for one in registry.outcomes.unknown_addresses)
+        yield from (one.sentence for one in find_wide(registry))
 
     def _upstreams(self) -> list[UpstreamState]:
         return [

@@ -21,7 +21,7 @@ from dnsproxy.primary.settings import LEASE, LOOPBACK, LeaseRef, Network, Notify
 from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.secondary.source import PREFIX, RpzSource, parse_rpz_source
 from dnsproxy.sources.names import parse_source_name
-from dnsproxy.zone.policy import Wildcards
+from dnsproxy.zone.policy import Triggers, Wildcards
 from dnsproxy.zone.table_zone import table_zone
 from dnsproxy.zone.tsig_keys import BadKeys, TsigKey, parse_keys
 from sidecar.cli.options import CheckedType, add_options
@@ -101,6 +101,14 @@ _OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
         "wildcard of any number of labels.",
     ),
     click.option(
+        "--rpz-triggers",
+        type=click.Choice([one.value for one in Triggers]),
+        default=Triggers.ADDRESSES.value,
+        help="What resolvers go by for names that --ownership verify or enforce looks at. addresses: the load "
+        "balancers' addresses in the replies that they get, whatever the name; names: the names themselves, for "
+        "resolvers without response-IP triggers, such as Knot Resolver.",
+    ),
+    click.option(
         "--rpz-serial",
         type=CheckedType("file|lease", parse_serial_place),
         metavar="FILE|lease:NS/NAME",
@@ -143,6 +151,8 @@ def make_replica_settings(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> 
     for flag in ("host", "hosts_file"):
         if values[flag]:
             raise StartError(f"--{flag.replace('_', '-')}: with --source rpz: static names belong to the primary")
+    if values["replace"]:
+        raise StartError("--replace: with --source rpz: the primary decides which addresses are replaced")
     for flag in ("deny", "zone", "allow"):
         if values[flag]:
             raise StartError(f"--{flag}: with --source rpz: the primary decides which names are answered")
@@ -165,6 +175,7 @@ def make_rpz_settings(values: dict[str, Any], keys: tuple[TsigKey, ...]) -> RpzS
         _shared_address(values),
         values["kubeconfig"],
         values["context"],
+        Triggers(values["rpz_triggers"]),
     )
 
 

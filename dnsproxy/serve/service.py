@@ -11,7 +11,7 @@ import gc
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 import trio
@@ -24,10 +24,13 @@ from dnsproxy.hostnames.public_suffixes import load_public_suffixes
 from dnsproxy.hostnames.table_changes import TableChanges
 from dnsproxy.replica.settings import SOURCE as RPZ
 from dnsproxy.serve.answering import Answering
+from dnsproxy.serve.balancer_addresses import BalancerAddresses
 from dnsproxy.serve.change_log import ChangeLog
 from dnsproxy.serve.descriptor_shares import Shares
 from dnsproxy.serve.dnstap_part import DnstapPart
 from dnsproxy.serve.guarded_domains import GuardedDomains
+from dnsproxy.serve.led_names import LedNames
+from dnsproxy.serve.published_table import PublishedTable
 from dnsproxy.serve.rejection_log import RejectionLog
 from dnsproxy.serve.report import SelfReport
 from dnsproxy.serve.settings import ServeSettings
@@ -46,15 +49,11 @@ from sidecar.sockets.listeners import bound_endpoint
 from sidecar.values.endpoints import Endpoint
 
 if TYPE_CHECKING:
-    from dnsproxy.serve.ownership_watch import OwnershipWatch
     from dnsproxy.sources.cluster_sources import ClusterSources
     from dnsproxy.workers.spawner import SpawnerProcess
 
 STATIC = "static"
 UPSTREAMS = "upstreams"
-RECORDS = "public records"
-_FIRST_LOOKS: Final = 30.0
-"""Seconds after the first lists in which a server that enforces ownership may be unready for its first lookups."""
 
 log = structlog.get_logger("dnsproxy")
 
@@ -93,8 +92,6 @@ class Service:
         sources = [STATIC, *_followed(settings)]
         sources += [RPZ] if settings.replica else []
         sources += [UPSTREAMS] if settings.upstream_configmaps else []
-        enforce = settings.ownership.mode is Mode.ENFORCE
-        sources += [RECORDS] if enforce and settings.cluster else []
         registry = make_registry(settings)
         self._free_memory = FreeMemory()
         self.keeper = TableKeeper(
@@ -111,7 +108,6 @@ class Service:
         changes = TableChanges(on_swap=self._change_log.note)
         self.keeper.observers.append(changes)
         self.cluster: ClusterSources | None = None
-        self.ownership: OwnershipWatch | None = None
         if settings.cluster:
             self._make_cluster(settings.cluster)
         self._zones = ZoneParts(settings, self.keeper, self.answering, is_whole=self._is_whole)
@@ -123,13 +119,19 @@ class Service:
         self._dnstap = DnstapPart(
             settings.dnstap, self.server.tap, counters=lambda: self.answering.numbers.counters, drain=settings.drain
         )
+        published = PublishedTable(
+            lambda: self.server.table,
+            self.server.look,
+            waiting_for=lambda: self.keeper.waiting_for,
+            verified=settings.ownership.mode in {Mode.VERIFY, Mode.ENFORCE},
+        )
         self.report = SelfReport(
             self.answering.numbers,
             self.keeper,
+            published,
             ttl=settings.ttl,
             zones=ZoneReport(self._zones.primary, self._zones.replica),
             cluster=self.cluster,
-            ownership=self.ownership,
             upstreams=self._upstreams.watch,
             workers=self.answering.workers,
             tap=self._tap,
@@ -171,9 +173,9 @@ class Service:
                 if cluster is not None and self.cluster is not None:
                     nursery.start_soon(self.cluster.run, cluster)
                     nursery.start_soon(self._snapshot.keep, cluster.server, self.report.snapshot)
-                if self.ownership is not None:
-                    nursery.start_soon(self.ownership.run)
-                    nursery.start_soon(self._await_first_looks, self.ownership)
+                if self.cluster is not None:
+                    nursery.start_soon(BalancerAddresses(self.keeper, self.server.ask_upstream).run)
+                nursery.start_soon(LedNames(self.answering.numbers, self.keeper).run)
                 nursery.start_soon(self._tap.run)
                 nursery.start_soon(self._dnstap.run)
                 nursery.start_soon(self.report.serve, port)
@@ -181,38 +183,13 @@ class Service:
                 task_status.started(Bound(listening, port.endpoint))
 
     def _make_cluster(self, followed: ClusterSettings) -> None:
-        from dnsproxy.serve.ownership_watch import OwnershipWatch  # noqa: PLC0415
         from dnsproxy.sources.cluster_sources import ClusterSources  # noqa: PLC0415
 
-        ownership = self.settings.ownership
-        if ownership.mode is not Mode.OFF:
-            self.ownership = OwnershipWatch(
-                self.keeper.registry, settings=ownership, ask=self.server.ask_upstream, on_change=self.keeper.wake
-            )
-        self.cluster = ClusterSources(
-            followed,
-            self.keeper,
-            on_claims=self._note_claims,
-            on_synced=self._rejection_log.wake,
-        )
+        self.cluster = ClusterSources(followed, self.keeper, on_synced=self._rejection_log.wake)
 
     def _is_whole(self) -> bool:
         """Whether the table has all names: of its sources, or of a snapshot."""
         return not self.keeper.waiting_for or self.report.snapshot.restored is not None
 
-    async def _await_first_looks(self, ownership: OwnershipWatch) -> None:
-        """Enforced, a new replica forwards the cluster's own names until they were looked up: it is not ready before.
-
-        Not for ever, because names of one tenant, or a public DNS that is down, must not keep it from the others.
-        """
-        await self.keeper.wait_for_all_but(RECORDS)
-        with trio.move_on_after(_FIRST_LOOKS):
-            await ownership.caught_up()
-        self.keeper.synced(RECORDS)
-
     def _publish(self, table: HostTable) -> None:
         self.server.table = table
-
-    def _note_claims(self, hostnames: frozenset[str]) -> None:
-        if self.ownership is not None:
-            self.ownership.note(hostnames)

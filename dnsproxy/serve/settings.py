@@ -21,11 +21,12 @@ from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.cluster_domains import ClusterDomains
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.name_limits import NameLimits
-from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
+from dnsproxy.hostnames.ownership import OwnershipSettings
 from dnsproxy.hostnames.rights import Annotations, Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.primary.settings import RpzSettings
 from dnsproxy.replica.settings import ReplicaSettings
+from dnsproxy.serve.ownership_options import make_ownership_settings
 from dnsproxy.serve.rpz_options import make_replica_settings, make_rpz_settings, read_keys
 from dnsproxy.serve.selection_options import refuse_without_source
 from dnsproxy.serve.source_options import make_cluster_settings, refuse_without_target
@@ -145,7 +146,7 @@ def make_settings(**values: Any) -> ServeSettings:
             services=frozenset(f"service:{ref}" for ref in values["target_service"]),
             named_classes=_named_classes(values),
         ),
-        ownership=_ownership_settings(values),
+        ownership=make_ownership_settings(values),
         limits=NameLimits(
             per_object=values["max_names_per_object"],
             per_namespace=values["max_names_per_namespace"],
@@ -193,15 +194,6 @@ def _upstream_configmaps(values: dict[str, Any]) -> UpstreamConfigMaps | None:
     refs = values["upstream_configmap"]
     imports = values["upstream_imports"]
     return UpstreamConfigMaps(refs, values["kubeconfig"], values["context"], imports) if refs else None
-
-
-def _ownership_settings(values: dict[str, Any]) -> OwnershipSettings:
-    trusted = values["trust"]
-    return OwnershipSettings(
-        Mode(values["ownership"]),
-        zones=tuple(one for one in trusted if isinstance(one, str)),
-        networks=tuple(one for one in trusted if not isinstance(one, str)),
-    )
 
 
 def _forward_settings(values: dict[str, Any]) -> ForwardSettings:

@@ -60,7 +60,8 @@ class SnapshotPart:
         )
 
     def _rights(self) -> SavedRights:
-        rights, steered = self._registry.rights, dict(self._registry.targets.steered)
+        rights, targets = self._registry.rights, self._registry.targets
         if rights is None:
             return SavedRights()
-        return SavedRights(rights.namespaces, rights.classes, steered, rights.nginx_classes)
+        steered, balancers = dict(targets.steered), dict(targets.balancers)
+        return SavedRights(rights.namespaces, rights.classes, steered, rights.nginx_classes, balancers)

@@ -13,7 +13,6 @@ import trio
 
 from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.keeper import TableKeeper
-from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.primary.settings import RpzSettings
 from dnsproxy.replica.settings import ReplicaSettings
@@ -37,7 +36,7 @@ def make_registry(settings: ServeSettings) -> Registry:
         targets=settings.targets,
         guards=settings.guards,
         rights=settings.rights,
-        enforce_ownership=settings.ownership.mode is Mode.ENFORCE,
+        ownership=settings.ownership,
         limits=settings.limits,
         holds=Holds(settings.hold),
     )

@@ -15,6 +15,7 @@ from sidecar.kubernetes.follower_status import FollowerStatus
 if TYPE_CHECKING:
     from dnsproxy.primary.primary import Primary
     from dnsproxy.replica.replica import Replica
+    from dnsproxy.zone.policy import Inexpressible
 
 
 class ZoneReport:
@@ -47,7 +48,25 @@ class ZoneReport:
             found.append(f"--rpz: {left_out.too_long} names are too long for the zone, and left out")
         if left_out is not None and left_out.triggers:
             found.append(f"--rpz: {left_out.triggers} names end as rules of RPZ do (rpz-ip ...), and are left out")
-        return found
+        return found + (_unreplaced_notes(left_out) if left_out is not None else [])
+
+
+def _unreplaced_notes(left_out: Inexpressible) -> list[str]:
+    """What leads here, and is not replaced by resolvers with the zone."""
+    found = []
+    if left_out.balancer_hostnames:
+        found.append(
+            f"--rpz: {left_out.balancer_hostnames} load balancers have a hostname; resolvers replace only the "
+            "addresses that were found for it"
+        )
+    if left_out.balancer_addresses:
+        found.append(
+            f"--rpz: {left_out.balancer_addresses} addresses or networks lead here for the table's names alone, which "
+            "RPZ cannot say (--replace ADDRESS=TARGET, or --rpz-triggers names)"
+        )
+    if left_out.passed:
+        found.append(f"--rpz: {left_out.passed} names below a wildcard are not replaced, because RPZ lets them pass")
+    return found
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
@@ -70,10 +89,14 @@ def _primary_metrics(primary: Primary) -> Iterator[Metric]:
     behind = sum(primary.behind.values())
     yield _gauge("dnsproxy_rpz_secondaries_behind", "Secondaries not known to have the current version.", behind)
     left_out = zones.inexpressible
-    family = GaugeMetricFamily("dnsproxy_rpz_left_out_names", "Names that RPZ cannot say.", labels=["reason"])
+    text = "Names and load balancers that RPZ cannot say."
+    family = GaugeMetricFamily("dnsproxy_rpz_left_out_names", text, labels=["reason"])
     family.add_metric(["wildcard_of_one_label"], left_out.one_label)
     family.add_metric(["too_long"], left_out.too_long)
     family.add_metric(["trigger"], left_out.triggers)
+    family.add_metric(["below_wildcard"], left_out.passed)
+    family.add_metric(["balancer_hostname"], left_out.balancer_hostnames)
+    family.add_metric(["balancer_address"], left_out.balancer_addresses)
     yield family
 
 

@@ -15,12 +15,15 @@ from typing import Final
 
 import trio
 
+from dnsproxy.answers.answer_records import Answers
 from dnsproxy.answers.decide import Forward, Refuse, refuse
 from dnsproxy.datagrams.port import ID, DatagramPort, refuse_more
 from dnsproxy.dns.wire import Query, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.upstream_report import UpstreamReport
+from dnsproxy.forward.verification import Verification
+from dnsproxy.replace.verdicts import LeadsTo, Led, Verdict
 from dnsproxy.server.datagram_server import DatagramServer
 from dnsproxy.server.responder import Responder
 from dnsproxy.server.stream_connection import StreamLimits
@@ -33,6 +36,8 @@ from sidecar.loop.poller import Poller
 POLLED: Final = 4
 """Sockets, some batches each, before the other tasks get their turn."""
 
+_VERDICTS_EVERY: Final = 1.0
+"""Seconds by which a verdict may be used longer than its time."""
 _GOING_ON: Final = 0.5
 """Seconds of a drain in which datagrams are answered as before while connections end."""
 _EMPTYING: Final = 1.0
@@ -64,6 +69,21 @@ class DnsServer(Responder):
         """The state of each upstream, in the order to ask them."""
         return self.forwarder.upstreams.reports() if self.forwarder is not None else []
 
+    def led(self) -> tuple[object, list[Led]]:
+        """The claimed names that lead elsewhere, and a value that differs after each change of them."""
+        if self.forwarder is None:
+            return 0, []
+        verdicts = self.forwarder.verification.verdicts
+        return verdicts.version, verdicts.led()
+
+    def led_counts(self) -> dict[LeadsTo, int]:
+        """How many claimed names and types lead where."""
+        return self.forwarder.verification.verdicts.counts() if self.forwarder is not None else {}
+
+    def asked_names(self) -> int:
+        """How many claimed names were asked lately; one that was asked for two types counts once."""
+        return self.forwarder.verification.verdicts.names if self.forwarder is not None else 0
+
     def replace_upstreams(self, forwarding: ForwardSettings) -> None:
         """Forward to other upstreams from now on; the limits stay those of the start."""
         self._forwarding = forwarding
@@ -76,6 +96,10 @@ class DnsServer(Responder):
         The caller sets the deadline.
         """
         return await self.forwarder.upstreams.exchange(query) if self.forwarder is not None else None
+
+    async def look(self, name: bytes, claim: Answers) -> Verdict | None:
+        """Where a claimed exact name leads, see Verification; None if the server does not run."""
+        return await self.forwarder.verification.look(name, claim) if self.forwarder is not None else None
 
     async def run(
         self,
@@ -97,8 +121,10 @@ class DnsServer(Responder):
             Forwarder(settings=self._forwarding, poller=poller, counters=self.counters, tap=self.tap) as forwarder,
         ):
             self.forwarder = forwarder
+            self.verify_with(forwarder.verification)
             async with trio.open_nursery() as nursery:
                 await nursery.start(forwarder.run)
+                nursery.start_soon(self._end_verdicts, forwarder.verification)
                 for place, listener in enumerate(listeners):
                     nursery.start_soon(partial(self._streams.run, listener, own=own is None or place < own))
                 with ExitStack() as watched:
@@ -109,6 +135,11 @@ class DnsServer(Responder):
                         watched.callback(poller.remove, descriptor)
                     self._stop_ports = partial(_stop_ports, ports, poller, len(ports) if own is None else own)
                     await trio.sleep_forever()
+
+    async def _end_verdicts(self, verification: Verification) -> None:
+        while True:
+            await trio.sleep(_VERDICTS_EVERY)
+            self.forget_recipes(verification.verdicts.expire(trio.current_time()))
 
     async def drain(self) -> None:
         """Answer all queries that the kernel has accepted, and refuse others.

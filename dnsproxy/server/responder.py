@@ -6,10 +6,11 @@ forward/completion.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import structlog
 
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import Answer, Drop, Forward, Refuse, decide, server_failure
 from dnsproxy.answers.quick import QuickAnswers, Unanswered
@@ -17,6 +18,7 @@ from dnsproxy.answers.quick_forwards import QuickForwards
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns import probe
 from dnsproxy.dns.wire import Query, Rcode, rcode_of
+from dnsproxy.forward.verification import Verification
 from dnsproxy.server.zone_service import ZoneService
 from dnsproxy.tap.hub import Tap
 
@@ -27,7 +29,8 @@ class Responder:
     """Answers from `table`, which may be replaced at any time."""
 
     def __init__(self) -> None:
-        self.table = HostTable()
+        self._table = HostTable()
+        self._verification: Verification | None = None
         self.counters = Counters()
         self.tap = Tap(self._rule_of)
         """Shows each query to those who listen."""
@@ -35,9 +38,32 @@ class Responder:
         """Asked before a query is forwarded or refused."""
         self.answer_notify: Callable[[bytes], bytes | None] | None = None
         """Gives the answer to a NOTIFY, None for any other message."""
-        self._quick = QuickAnswers(self.table)
+        self._quick = QuickAnswers(self._table)
         self._probe_row = probe.ROW
         self._log = structlog.get_logger("dnsproxy.server")
+
+    @property
+    def table(self) -> HostTable:
+        """What is answered from."""
+        return self._table
+
+    @table.setter
+    def table(self, table: HostTable) -> None:
+        self._table = table
+        if self._verification is not None:
+            self._verification.use(table)
+
+    def verify_with(self, verification: Verification) -> None:
+        """Answer claimed names by these verdicts from now on; without them such names are forwarded."""
+        self._verification = verification
+        verification.use(self._table)
+
+    def forget_recipes(self, keys: Iterable[bytes]) -> None:
+        """Decide anew about the names and types with these keys: their verdicts are over."""
+        self._quick.forget(keys)
+
+    def _may_answer(self, name: bytes, rtype: int, claimed: Claimed) -> bool:
+        return self._verification is not None and self._verification.may_answer(name, rtype, claimed)
 
     def _rule_of(self, name: bytes) -> str:
         return self.table.rule_of(name)
@@ -49,8 +75,8 @@ class Responder:
     def answer_quickly(self, bodies: list[bytes]) -> tuple[list[bytes | None], list[Unanswered]]:
         """The bodies of the replies to plain queries, and the queries that need a second look."""
         try:
-            if self._quick.table is not self.table:
-                self._quick = QuickAnswers(self.table)
+            if self._quick.table is not self._table:
+                self._quick = QuickAnswers(self._table, self._may_answer)
             return self._quick.answer(bodies)
         except Exception:  # noqa: BLE001  # a bug there costs time but no answer: decide answers all queries
             self.counters.failures += 1
@@ -63,8 +89,16 @@ class Responder:
         return self._quick.forwards
 
     def decide(self, message: bytes, *, keepalive: float | None = None, stream: bool) -> Decided:
-        """The outcome of decide.decide for this table."""
-        return decide(message, self.table, stream=stream, keepalive=keepalive, probe_row=self._probe_row)
+        """The outcome of decide.decide for this table; a claimed name is answered if that is known to be right."""
+        outcome = decide(message, self._table, stream=stream, keepalive=keepalive, probe_row=self._probe_row)
+        verification = self._verification
+        if verification is None:
+            return outcome
+        if isinstance(outcome, Forward) and outcome.claim is not None:
+            outcome = verification.answer_known(outcome, stream=stream, keepalive=keepalive) or outcome
+        if isinstance(outcome, Answer) and outcome.beside is not None:
+            verification.look_beside(outcome.beside)
+        return outcome
 
     def concerns_zones(self, message: bytes, outcome: Decided) -> Query | None:
         """The query, if it is for `zones`."""

@@ -84,7 +84,7 @@ def restore_snapshot(path: Path, registry: Registry, *, settings: Settings) -> S
     registry.set_services(snapshot.services)
     rights = snapshot.rights
     registry.set_rights(namespaces=rights.namespaces, classes=rights.classes, nginx_classes=rights.nginx_classes)
-    registry.set_steered(rights.steered or {})
+    registry.set_steered(rights.steered or {}, rights.balancers)
     for one in snapshot.objects:
         registry.touch(registry.shares.restore(one.source, one.key, one.claims))
     registry.holds.restore(snapshot.held, now=time.time())

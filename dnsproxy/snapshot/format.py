@@ -77,6 +77,8 @@ class SavedRights(msgspec.Struct, frozen=True):
     steered: dict[str, str] | None = None
     """The Services that the target `auto` stands for, as of Targets."""
     nginx_classes: frozenset[str] | None = None
+    balancers: dict[str, tuple[str, ...]] | None = None
+    """As of Targets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ RIGHTS = "rights"
 class ClusterSources:
     """Follows a cluster for a keeper.
 
-    `on_claims` gets the hostnames whose claims have changed; `on_synced` is called after each whole list of a source.
+    `on_synced` is called after each whole list of a source.
     """
 
     def __init__(
@@ -48,12 +48,10 @@ class ClusterSources:
         settings: ClusterSettings,
         keeper: TableKeeper,
         *,
-        on_claims: Callable[[frozenset[str]], None] = lambda _: None,
         on_synced: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._keeper = keeper
-        self._on_claims = on_claims
         self._on_synced = on_synced
         self._ingress = IngressStatus()
         self._service = FollowerStatus(SERVICE)
@@ -159,7 +157,7 @@ class ClusterSources:
             namespace = self._settings.routes_namespace or client.cluster.namespace
             self._steering = SteeringFollower(
                 namespace,
-                known=registry.targets.steered,
+                known=Steering(registry.targets.steered, registry.targets.balancers),
                 on_change=self._steer,
                 on_synced=self._note_steering,
             )
@@ -172,7 +170,7 @@ class ClusterSources:
 
     def _followers(self, client: ApiClient) -> Iterator[Callable[[], Awaitable[None]]]:
         shares = self._keeper.registry.shares
-        settler = ShareSettler(shares, on_claims=self._take)
+        settler = ShareSettler(shares, on_claims=self._judge_again)
         yield settler.run
         if self._targets is not None:
             yield self._targets.run
@@ -186,16 +184,12 @@ class ClusterSources:
             if self._rights is not None:
                 follow = partial(follow, on_classes=self._rights.set_classes, known_classes=self._rights.known_classes)
             report = partial(self._note, INGRESS, lambda: self._ingress.synced)
-            yield partial(follow, on_claims=self._take, on_synced=report, status=self._ingress)
-        yield from self._others.start(client, shares, settler, on_claims=self._take, on_read=self._note_other)
+            yield partial(follow, on_claims=self._judge_again, on_synced=report, status=self._ingress)
+        yield from self._others.start(client, shares, settler, on_claims=self._judge_again, on_read=self._note_other)
         if self._settings.services:
             report = partial(self._note, SERVICE, lambda: self._service.synced)
             follow_them = partial(follow_services, client, shares, settler=settler, selection=self._settings.selection)
-            yield partial(follow_them, on_claims=self._take, on_synced=report, status=self._service)
-
-    def _take(self, hostnames: frozenset[str]) -> None:
-        self._judge_again(hostnames)
-        self._on_claims(hostnames)
+            yield partial(follow_them, on_claims=self._judge_again, on_synced=report, status=self._service)
 
     def _judge_again(self, hostnames: frozenset[str]) -> None:
         self._keeper.registry.touch(hostnames)
@@ -227,7 +221,7 @@ class ClusterSources:
     def _steer(self, steering: Steering) -> None:
         if self._targets is not None:
             self._targets.steer(steering.services.values())
-        self._keeper.registry.set_steered(steering.services)
+        self._keeper.registry.set_steered(steering.services, steering.balancers)
         self._keeper.wake()
 
     def _note(self, source: str, is_synced: Callable[[], bool]) -> None:

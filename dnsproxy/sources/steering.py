@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
-from sidecar.kubernetes.route_services import FOR, parse_subjects
+from sidecar.kubernetes.route_services import BALANCERS, FOR, parse_balancers, parse_subjects
 from sidecar.values.text import cut_list
 
 
 class _Annotations(msgspec.Struct, frozen=True, gc=False):
     subjects: str | None = msgspec.field(default=None, name=FOR)
+    balancers: str | None = msgspec.field(default=None, name=BALANCERS)
 
 
 class _Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
@@ -36,6 +37,8 @@ class Steering:
 
     services: Mapping[str, str] = field(default_factory=dict)
     """By subject: `NAMESPACE/NAME`."""
+    balancers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By subject: the addresses of the load balancer that the Service names."""
     faults: Mapping[str, str] = field(default_factory=dict)
     """By Service: why its annotation does not count, as part of a sentence."""
 
@@ -48,6 +51,7 @@ def steering_collection(namespace: str) -> Collection[SteeringService]:
 def find_steering(services: Mapping[str, SteeringService | Unreadable]) -> Steering:
     """What the Services, by `NAMESPACE/NAME`, steer."""
     chosen: dict[str, str] = {}
+    balancers: dict[str, tuple[str, ...]] = {}
     faults: dict[str, str] = {}
     for key, service in sorted(services.items(), key=lambda item: (_created(item[1]), item[0])):
         try:
@@ -58,9 +62,21 @@ def find_steering(services: Mapping[str, SteeringService | Unreadable]) -> Steer
         taken = [f"{one} has {chosen[one]}" for one in subjects if one in chosen]
         if taken:
             faults[key] = f"{FOR}: {cut_list(taken)} already"
+        try:
+            addresses = _balancers_of(service)
+        except ValueError as error:
+            addresses = ()
+            faults[key] = f"{BALANCERS}: {error}"
         for one in subjects:
-            chosen.setdefault(one, key)
-    return Steering(chosen, faults)
+            if one not in chosen:
+                chosen[one] = key
+                balancers |= {one: addresses} if addresses else {}
+    return Steering(chosen, balancers, faults)
+
+
+def _balancers_of(service: SteeringService | Unreadable) -> tuple[str, ...]:
+    annotations = None if isinstance(service, Unreadable) else service.metadata.annotations
+    return parse_balancers(annotations.balancers) if annotations is not None and annotations.balancers else ()
 
 
 def _subjects_of(service: SteeringService | Unreadable) -> Iterable[str]:

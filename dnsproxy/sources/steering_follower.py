@@ -24,13 +24,13 @@ class SteeringFollower:
         self,
         namespace: str,
         *,
-        known: Mapping[str, str],
+        known: Steering,
         on_change: Callable[[Steering], None],
         on_synced: Callable[[], None] = lambda: None,
         pace: Pace = DEFAULT_PACE,
     ) -> None:
         self.status = FollowerStatus()
-        self.steering = Steering(known)
+        self.steering = known
         self._namespace = namespace
         self._on_change = on_change
         self._on_synced = on_synced

@@ -22,6 +22,8 @@ class Outcome(Enum):
     """The policy zone answered (--rpz), or sent a transfer."""
     UPSTREAM = "upstream"
     """An upstream answered."""
+    REPLACED = "replaced"
+    """An upstream answered, and addresses in its reply that lead here were replaced."""
     REFUSED = "refused"
     """This server refused: a limit, a loop, an opcode or a form that it does not handle."""
     FAILED = "failed"

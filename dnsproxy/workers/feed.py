@@ -11,6 +11,7 @@ from typing import Final
 
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.answers.table_writer import TableWriter
+from dnsproxy.replace.balancers import NO_BALANCERS, Balancers
 from dnsproxy.workers.messages import Begin, HostRows, Publish, Row
 
 _ROWS: Final = 100
@@ -35,14 +36,14 @@ class FeedWriter(TableWriter):
         self._send = send
         self._rows: list[Row] = []
         self._zones: tuple[str, ...] = ()
-        self._sent: tuple[tuple[str, ...], frozenset[str]] = (), frozenset()
-        """The closed zones and the unready Services of the last version."""
+        self._sent: tuple[tuple[str, ...], frozenset[str], Balancers] = (), frozenset(), NO_BALANCERS
+        """The closed zones, the unready Services and the load balancers of the last version."""
         send(Begin(ttl, never))
 
     def put(self, host: Host) -> tuple[str, ...]:
         """See TableWriter."""
         before = super().put(host)
-        self._rows.append((host.hostname, host.reach, host.addresses, host.barred, host.service))
+        self._rows.append((host.hostname, host.reach, host.addresses, host.barred, host.service, host.claimed))
         if len(self._rows) == _ROWS:
             self._flush()
         return before
@@ -59,13 +60,14 @@ class FeedWriter(TableWriter):
         if changed:
             self._flush()
             self.version += 1
-            closed, unready = self._sent
-            self._sent = self._zones, self._unready
+            closed, unready, balancers = self._sent
+            self._sent = self._zones, self._unready, self._leads.balancers
             self._send(
                 Publish(
                     self.version,
                     None if closed == self._zones else self._zones,
                     None if unready == self._unready else self._unready,
+                    None if balancers == self._leads.balancers else self._leads.balancers,
                 )
             )
         return table
@@ -103,6 +105,8 @@ class FeedReader:
             self._writer.close(message.closed)
         if message.unready is not None:
             self._writer.forward(message.unready)
+        if message.balancers is not None:
+            self._writer.lead(message.balancers)
         self.version = message.version
         return self._writer.publish()
 

@@ -17,6 +17,7 @@ import trio
 
 from dnsproxy.answers.counters import Counters
 from dnsproxy.forward.upstream_report import UpstreamReport
+from dnsproxy.replace.verdicts import LeadsTo, Led
 from dnsproxy.workers.inbox import receive
 from dnsproxy.workers.messages import FROM_WORKER, Ask, Beat, Drained, Hand, Notified, Shown, Watched
 from dnsproxy.workers.outbox import Outbox
@@ -51,6 +52,10 @@ class Member:
         self.counters = Counters()
         self.outstanding = 0
         self.upstreams: list[UpstreamReport] = []
+        self.led_counts: dict[LeadsTo, int] = {}
+        self.asked_names = 0
+        self.led: tuple[int, list[Led]] = 0, []
+        """How often the names that lead elsewhere have changed, and these names."""
         self.shown = version
         """The version of the table that it answers from."""
         self.seen = perf_counter()
@@ -106,6 +111,9 @@ class Member:
 
     def _note(self, beat: Beat) -> None:
         self.counters, self.outstanding, self.upstreams = beat.counters, beat.outstanding, beat.upstreams
+        self.led_counts, self.asked_names = beat.led_counts, beat.asked_names
+        if beat.led is not None:
+            self.led = self.led[0] + 1, beat.led
         self.seen = perf_counter()
         self._missed = 0
         self.answering = True

@@ -12,15 +12,18 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.answers.counters import Counters
 from dnsproxy.dns.names import Reach
 from dnsproxy.forward.upstream_report import UpstreamReport
+from dnsproxy.replace.balancers import Balancers
+from dnsproxy.replace.verdicts import LeadsTo, Led
 from dnsproxy.tap.filters import TapFilter
 from dnsproxy.tap.seen import Seen
 
 _LENGTH: Final = struct.Struct("!I")
 
-Row = tuple[str, Reach, tuple[str, ...], bool, str]
+Row = tuple[str, Reach, tuple[str, ...], bool, str, Claimed]
 """The fields of a Host."""
 
 
@@ -43,6 +46,7 @@ class Publish(msgspec.Struct, tag=True, array_like=True, frozen=True):
     version: int
     closed: tuple[str, ...] | None = None
     unready: frozenset[str] | None = None
+    balancers: Balancers | None = None
 
 
 class Spawn(msgspec.Struct, tag=True, array_like=True, frozen=True):
@@ -180,6 +184,11 @@ class Beat(msgspec.Struct, tag=True, array_like=True, frozen=True):
     counters: Counters
     outstanding: int
     upstreams: list[UpstreamReport]
+    led_counts: dict[LeadsTo, int]
+    asked_names: int = 0
+    """How many claimed names were asked lately."""
+    led: list[Led] | None = None
+    """The claimed names that lead elsewhere; None: as before."""
 
 
 ForSpawner = Begin | HostRows | Publish | Spawn | Kill

@@ -15,6 +15,7 @@ import trio
 from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.table import HostTable
 from dnsproxy.forward.upstream_report import UpstreamReport
+from dnsproxy.replace.verdicts import LeadsTo, Led
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.workers.member import Member, WorkerState
 from dnsproxy.workers.totals import add_counters, merge_reports
@@ -85,6 +86,22 @@ class PoolNumbers:
     def upstream_reports(self) -> list[UpstreamReport]:
         """The state of each upstream: the worst that a worker reports."""
         return merge_reports([self._own.upstream_reports(), *(one.upstreams for one in self.members)])
+
+    def led_counts(self) -> dict[LeadsTo, int]:
+        """How many claimed names and types lead where, by the worker that knows the most."""
+        counts = [one.led_counts for one in self.members]
+        return {place: max((one.get(place, 0) for one in counts), default=0) for place in LeadsTo}
+
+    def led(self) -> tuple[object, list[Led]]:
+        """The claimed names that lead elsewhere, as any worker found, and what differs after each change of them."""
+        found = {(one.name, one.rtype): one for member in self.members for one in member.led[1]}
+        return tuple((member.worker, member.led[0]) for member in self.members), list(found.values())
+
+    def asked_names(self) -> int:
+        """How many claimed names were asked lately: all that lead elsewhere, and others by the worker with the most."""
+        led = [{one.name for one in member.led[1]} for member in self.members]
+        others = (member.asked_names - len(names) for member, names in zip(self.members, led, strict=True))
+        return len(set().union(*led)) + max([0, *others])
 
     def states(self) -> list[WorkerState]:
         """The state of each worker."""

@@ -69,6 +69,8 @@ class _Worker:
         self._control = trio.socket.from_stdlib_socket(control)
         self._table = table
         self._outbox = Outbox(self._control)
+        self._led: object = None
+        """What was told last of the names that lead elsewhere."""
 
     async def run(self, streams: Sequence[socket.socket], datagrams: Sequence[socket.socket]) -> None:
         """Serve from the first two messages on until the control socket is closed."""
@@ -126,12 +128,19 @@ class _Worker:
 
     async def _beat(self, server: DnsServer) -> None:
         while True:
-            await self._send(Beat(server.counters, server.outstanding, server.upstream_reports()))
+            await self._send(self._make_beat(server))
             await trio.sleep(BEAT)
+
+    def _make_beat(self, server: DnsServer) -> Beat:
+        version, led = server.led()
+        is_new, self._led = version != self._led, version
+        reports, counts = server.upstream_reports(), server.led_counts()
+        asked = server.asked_names()
+        return Beat(server.counters, server.outstanding, reports, counts, asked, led if is_new else None)
 
     async def _drain(self, server: DnsServer) -> None:
         await server.drain()
-        self._post(Beat(server.counters, server.outstanding, server.upstream_reports()))
+        self._post(self._make_beat(server))
         self._post(Drained())
 
     def _post(self, message: FromWorker) -> None:

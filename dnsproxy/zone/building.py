@@ -16,9 +16,11 @@ from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.verdict import Verdict
+from dnsproxy.replace.balancers import Balancers
+from dnsproxy.zone.address_rules import NO_RULES, make_address_rules
 from dnsproxy.zone.content import ZoneContent
 from dnsproxy.zone.control import Control, format_control
-from dnsproxy.zone.policy import Inexpressible, PolicyView, Wildcards, inexpressible, is_trigger, policy_row
+from dnsproxy.zone.policy import Inexpressible, PolicyView, Triggers, Wildcards, is_passed, is_trigger, policy_row
 from dnsproxy.zone.rows import format_row
 from dnsproxy.zone.table_zone import APEX, ROW_TTL, owner_of, table_zone, text_records
 from dnsproxy.zone.zone_records import fits
@@ -97,17 +99,23 @@ class BatchWriter:
 class Zones:
     """The policy zone and the table zone, with one serial."""
 
-    def __init__(self, name: bytes, *, wildcards: Wildcards = Wildcards.EXCLUDE) -> None:
+    def __init__(
+        self, name: bytes, *, wildcards: Wildcards = Wildcards.EXCLUDE, triggers: Triggers = Triggers.ADDRESSES
+    ) -> None:
         self.name = name
         self.table_name = table_zone(name)
         self.policy = ZoneContent()
         self.table = ZoneContent()
         self.inexpressible = Inexpressible()
         self.ttl = 1
-        self._view = PolicyView(_NO_TABLE, name, 1, wildcards)
+        self._view = PolicyView(_NO_TABLE, name, 1, wildcards, triggers)
+        self._rules = NO_RULES
+        self._ruled: tuple[Balancers, bool, int] | None = None
+        """What the rules were made from."""
         self._bars: frozenset[bytes] = frozenset()
         self._too_long: set[bytes] = set()
         self._triggers: set[bytes] = set()
+        self._passed: set[bytes] = set()
         self._retimed = False
         """Whether the TTL is another one than that of the last version."""
 
@@ -136,16 +144,22 @@ class Zones:
         bars, above = frozenset(chain(batch.table.never, batch.table.closed)), before.above_bars
         if bars != self._bars:
             self._bars, above = bars, frozenset(name for bar in bars for name in names.ancestors(bar))
-        self._view = replace(before, table=batch.table, ttl=control.ttl, above_bars=above)
+        self._make_rules(batch.table, control.ttl)
+        self._view = replace(before, table=batch.table, ttl=control.ttl, above_bars=above, rules=self._rules.rows)
         yield
         for node in self._touched(batch, before):
-            self.policy.put(node, policy_row(self._view, node))
+            self._put_policy(node)
             yield
         self._note_left_out(batch)
-        self.inexpressible = inexpressible(
-            batch.table.wildcards, too_long=len(self._too_long), triggers=len(self._triggers)
+        self.inexpressible = Inexpressible(
+            one_label=sum(one.one_label is not None for one in batch.table.wildcards.values()),
+            too_long=len(self._too_long),
+            triggers=len(self._triggers),
+            passed=len(self._passed),
+            balancer_hostnames=self._rules.hostnames,
+            balancer_addresses=self._rules.addresses,
         )
-        # The table is not kept: the next one reuses its parts (table_writer.py).
+        # The table is not kept: the next one reuses its parts (table_writer.py). The rules are.
         kept = HostTable(closed=batch.table.closed, unready=batch.table.unready)
         self._view = replace(self._view, table=kept)
 
@@ -175,6 +189,20 @@ class Zones:
             yield
         table.put(APEX, text_records(APEX, format_control(control), ttl=ROW_TTL))
 
+    def _make_rules(self, table: HostTable, ttl: int) -> None:
+        made_from = table.leads.balancers, bool(table.conditional), ttl
+        if self._view.triggers is Triggers.ADDRESSES and made_from != self._ruled:
+            balancers, conditional, _ = self._ruled = made_from
+            self._rules = make_address_rules(balancers, conditional=conditional, ttl=ttl)
+
+    def _put_policy(self, node: bytes) -> None:
+        row = policy_row(self._view, node)
+        self.policy.put(node, row)
+        if row is not None and not is_trigger(node) and is_passed(self._view, node):
+            self._passed.add(node)
+        else:
+            self._passed.discard(node)
+
     def _note_left_out(self, batch: Batch) -> None:
         if batch.whole:
             self._too_long.clear()
@@ -202,7 +230,10 @@ class Zones:
         if everything:
             yield from self.policy.keys()
             yield from _nodes_of(table, self._bars, self._view.above_bars)
+            yield from self._view.rules
             return
+        if self._view.rules is not before.rules:
+            yield from {**before.rules, **self._view.rules}
         seen: set[bytes] = set()
         for node in batch.nodes:
             for one in (node, *names.ancestors(node)):

@@ -13,6 +13,8 @@ import msgspec
 from dnsproxy.dns import names
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.targets import Targets
+from dnsproxy.replace.balancers import NO_BALANCERS, Balancers
+from sidecar.values.endpoints import is_address
 from sidecar.values.text import message_of, quoted
 
 FORMAT: Final = 1
@@ -29,7 +31,7 @@ class SavedGuards(msgspec.Struct, frozen=True, omit_defaults=True):
     allow: tuple[str, ...] = ()
 
 
-class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Control(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What counts for the whole table; the record at the apex."""
 
     format: int
@@ -40,6 +42,8 @@ class Control(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target: tuple[str, ...] = ()
     by_class: dict[str, tuple[str, ...]] = {}
     steered: dict[str, str] = {}
+    balancers: Balancers | None = None
+    """The load balancers that lead here; None: none does."""
 
     @property
     def targets(self) -> Targets:
@@ -71,6 +75,10 @@ def parse_control(text: bytes) -> Control:
     for name in chain.from_iterable(msgspec.structs.astuple(control.guards)):
         if not _has_wire_form(name):
             raise ValueError(f"{quoted(name)} among its guards is no name")
+    balancers = control.balancers or NO_BALANCERS
+    for address in chain.from_iterable((*balancers.replaced.values(), *balancers.known.values())):
+        if not is_address(address):
+            raise ValueError(f"{quoted(address)} among the targets of its load balancers is no address")
     return control
 
 

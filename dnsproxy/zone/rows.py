@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec.structs import astuple
 
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.answers.table import Host
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
@@ -57,9 +58,11 @@ class _Judged(msgspec.Struct, frozen=True, array_like=True, gc=False):
     unready: int = -1
     excluded: tuple[tuple[int, str], ...] = ()
     contenders: tuple[int, ...] = ()
-    doubt: str = ""
+    reserved: str = ""
+    """Kept for readers of earlier rows: fields are told by their places."""
     waits: bool = False
     barred: bool = False
+    claimed: Claimed = Claimed.NO
 
 
 class _Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -117,9 +120,10 @@ def _format_judged(one: Judgement) -> list[Any] | None:
         left_out,
         # Of nearly every name it is the winner.
         () if contenders == (winner,) else contenders,
-        verdict.doubt,
+        "",
         verdict.waits,
         host.barred,
+        host.claimed,
     )
     return _shorten(found)
 
@@ -143,11 +147,11 @@ def _parse_judged(hostname: str, one: _Judged) -> Judgement:
     contenders = tuple(claim for claim in found if claim is not None)
     # The addresses of a name whose Service is not ready stay in the row, and are no answer.
     answered = one.addresses if winner is not None else ()
-    verdict = Verdict(winner, answered, excluded, one.doubt, waits=one.waits, unready=unready, contenders=contenders)
+    verdict = Verdict(winner, answered, excluded, waits=one.waits, unready=unready, contenders=contenders)
     owned = winner is not None or unready is not None
     if owned != bool(one.addresses):
         raise ValueError(f"{hostname!a} has addresses without a claim, or a claim without addresses")
-    return Judgement(Host(hostname, reach, one.addresses, one.barred, one.service), verdict)
+    return Judgement(Host(hostname, reach, one.addresses, one.barred, one.service, one.claimed), verdict)
 
 
 def _shorten(struct: msgspec.Struct) -> list[Any]:

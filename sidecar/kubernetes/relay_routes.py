@@ -15,6 +15,7 @@ import msgspec
 
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 from sidecar.kubernetes.route_services import (
+    BALANCERS,
     DEFAULT_HEADER,
     ENDPOINT_HEADERS,
     FOR,
@@ -48,6 +49,7 @@ class RouteAnnotations(msgspec.Struct, frozen=True, gc=False):
     headers: str | None = msgspec.field(default=None, name=PROXY_PROTOCOL)
     endpoint_headers: str | None = msgspec.field(default=None, name=ENDPOINT_HEADERS)
     subjects: str | None = msgspec.field(default=None, name=FOR)
+    balancers: str | None = msgspec.field(default=None, name=BALANCERS)
     released: str | None = msgspec.field(default=None, name=RELEASED)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -24,6 +24,9 @@ PROXY_PROTOCOL: Final = "switchback.dev/proxy-protocol"
 """The header that the relay adds: `v1`, or by port: `v1,22=none`."""
 ENDPOINT_HEADERS: Final = "switchback.dev/endpoint-headers"
 """Single endpoints of the backend that take another header: `443@10.244.1.7=none`, separated by commas."""
+BALANCERS: Final = "switchback.dev/balancers"
+"""The addresses of the load balancer in front of the backend, separated by commas: not every controller writes them
+into the statuses of its objects."""
 RELEASED: Final = "switchback.dev/released"
 """Since when nobody needs the Service any more: RFC 3339 in UTC. Clients may know its addresses for a while."""
 
@@ -149,6 +152,23 @@ def parse_endpoint_headers(text: str) -> EndpointHeaders:
 def format_endpoint_headers(headers: EndpointHeaders) -> str:
     """The value of ENDPOINT_HEADERS."""
     return ",".join(f"{port}@{address}={header}" for (port, address), header in sorted(headers.items()))
+
+
+MOST_BALANCERS: Final = 16
+"""Addresses of one load balancer."""
+
+
+def parse_balancers(text: str) -> tuple[str, ...]:
+    """The value of BALANCERS: addresses in canonical form. Raises ValueError."""
+    addresses = tuple(dict.fromkeys(map(_parse_address, _parts(text))))
+    if len(addresses) > MOST_BALANCERS:
+        raise ValueError(f"it has more than {MOST_BALANCERS} addresses")
+    return addresses
+
+
+def format_balancers(addresses: Iterable[str]) -> str:
+    """The value of BALANCERS, as far as it has room."""
+    return ",".join(sorted(addresses)[:MOST_BALANCERS])
 
 
 def _parts(text: str) -> Iterator[str]:

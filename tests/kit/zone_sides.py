@@ -21,6 +21,7 @@ from dnsproxy.dns.wire import Query
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.ownership import OwnershipSettings
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Verdict
@@ -55,11 +56,14 @@ def show(table: HostTable) -> Shown:
         table.closed,
         table.unready,
         table.forwarded,
+        table.leads.balancers,
+        table.ttl,
+        table.conditional,
     )
 
 
 def _answers(one: Answers) -> tuple[Any, ...]:
-    return one.addresses, one.service, {rtype: records.octets for rtype, records in one.by_type.items()}
+    return one.addresses, one.service, one.claimed, {rtype: records.octets for rtype, records in one.by_type.items()}
 
 
 class CountingSerials:
@@ -87,12 +91,15 @@ class PrimarySide:
         targets: Targets | None = None,
         guards: Guards | None = None,
         hold: float = 0.0,
+        ownership: OwnershipSettings | None = None,
         shown: Callable[[Shown], None] = lambda _: None,
         settings: RpzSettings = RpzSettings(ZONE),  # noqa: B008  # a frozen value
     ) -> None:
-        self.registry = Registry(targets=targets or Targets(), guards=guards or Guards(), holds=Holds(hold))
+        self.registry = Registry(
+            targets=targets or Targets(), guards=guards or Guards(), ownership=ownership, holds=Holds(hold)
+        )
         self.keeper = TableKeeper(self.registry, ttl=ttl, publish=self._publish, sources=[])
-        self.zones = PublishedZones(Zones(settings.zone, wildcards=settings.wildcards))
+        self.zones = PublishedZones(Zones(settings.zone, wildcards=settings.wildcards, triggers=settings.triggers))
         self.server = ZoneServer(self.zones, settings)
         self.feeder = ZoneFeeder(
             self.zones, self.registry, ttl=ttl, serials=CountingSerials(start), is_synced=lambda: True

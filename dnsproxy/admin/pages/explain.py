@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from dnsproxy.admin.explain import LONGEST, Explanation, answer_facts, asked_by_lines
+from dnsproxy.admin.explain import LONGEST, Explanation, answer_facts, asked_by_lines, verdict_words
 from dnsproxy.admin.listing import Row
 from sidecar.admin.page.document import Fact, Level, facts, notes, search_form, section, table, text
 from sidecar.admin.page.markup import NOTHING, html, joined
@@ -32,6 +32,9 @@ def _verdict(explanation: Explanation) -> Markup:
         said = html("<strong>{}</strong> is not in the table: queries for it are forwarded.", explanation.name)
         return html('<p class="verdict" data-level="warn">{}</p>', said)
     addresses = joined((html("<code>{}</code>", one) for one in answer.addresses), ", ")
+    if answer.forwarded:
+        said = html("<strong>{}</strong> {}.", explanation.name, verdict_words(answer))
+        return html('<p class="verdict" data-level="warn">{}</p>', said)
     said = html("<strong>{}</strong> is answered with {}.", explanation.name, addresses)
     return html('<p class="verdict" data-level="ok">{}</p>', said)
 
@@ -66,5 +69,5 @@ def _parts(explanation: Explanation, answer: Row | None) -> Iterator[Markup]:
 
 def _answer_facts(answer: Row, explanation: Explanation) -> Iterator[Fact]:
     for name, fact in answer_facts(answer, explanation):
-        level = Level.WARN if name == "unverified" else Level.PLAIN
+        level = Level.WARN if name == "leads" else Level.PLAIN
         yield Fact(f"{name[0].upper()}{name[1:]}", fact, level)

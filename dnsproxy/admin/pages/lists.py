@@ -1,4 +1,4 @@
-"""The lists: names, excluded claims, unverified names, rejected hosts and lines.
+"""The lists: names, excluded claims, names that lead elsewhere, rejected hosts and lines.
 
 The law: pure; a row shows the registry's state when it is rendered, and a row that no longer exists is omitted. Tested
 in test_lists.py, through list_page.py.
@@ -66,11 +66,11 @@ def _name_cells(registry: Registry, hostname: str) -> Sequence[Markup]:
             _origin(excluded[0].claim),
             text(excluded[0].claim.terms.ingress_class or "-"),
         )
-    doubt = next((verdict.doubt for _, verdict, _ in won if verdict.doubt), "")
+    elsewhere = registry.outcomes.elsewhere_at((hostname, Reach.NAME))
     reach = "" if won[0][0] is Reach.NAME else f" ({' and '.join(reach.value for reach, _, _ in won)})"
     return (
         html("{}{}", explain_link(hostname), reach),
-        text(f"unverified: {doubt}", Level.WARN) if doubt else text("answered", Level.OK),
+        text("answered", Level.OK) if elsewhere is None else text(elsewhere.reason, Level.WARN),
         _lines(address for _, verdict, _ in won for address in verdict.addresses),
         joined((_origin(claim) for _, _, claim in won), "<br>"),
         text(won[0][2].terms.ingress_class or "-"),
@@ -85,7 +85,7 @@ def _lines(texts: Iterable[str]) -> Markup:
     return joined((html("<code>{}</code>", one) for one in dict.fromkeys(texts)), "<br>")
 
 
-# The keys of rows with excluded or unverified claims are `HOSTNAME REACH`.
+# The keys of rows with excluded claims, and of names that lead elsewhere, are `HOSTNAME REACH`.
 
 
 def _format_row(row: tuple[str, Reach]) -> str:
@@ -118,18 +118,18 @@ def _lost_cells(registry: Registry, key: str) -> Sequence[Markup]:
     )
 
 
-def _doubt_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
+def _elsewhere_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
     yield key
-    unverified = registry.outcomes.unverified_at(_parse_row(key))
-    if unverified is not None:
-        yield from _origin_texts(unverified.claim, whole)
-        yield unverified.reason.lower()
+    one = registry.outcomes.elsewhere_at(_parse_row(key))
+    if one is not None:
+        yield from _origin_texts(one.claim, whole)
+        yield one.reason.lower()
 
 
-def _doubt_cells(registry: Registry, key: str) -> Sequence[Markup]:
+def _elsewhere_cells(registry: Registry, key: str) -> Sequence[Markup]:
     row = _parse_row(key)
-    unverified = registry.outcomes.unverified_at(row)
-    return () if unverified is None else (explain_link(row[0]), _origin(unverified.claim), text(unverified.reason))
+    one = registry.outcomes.elsewhere_at(row)
+    return () if one is None else (explain_link(row[0]), _origin(one.claim), text(one.reason))
 
 
 # The keys of rejections are `SOURCE\0OBJECT\0NUMBER`: one hosts file can have many rejected lines.
@@ -192,17 +192,17 @@ LISTS: Final = (
         _lost_cells,
     ),
     List(
-        "in-doubt",
-        "Unverified",
-        ("Name", "Claimed by", "Answered, although"),
-        "No name is unverified: no public record that was looked up points elsewhere.",
-        lambda registry: registry.outcomes.unverified_rows_now(),
-        lambda registry: registry.outcomes.unverified_rows(),
+        "elsewhere",
+        "Lead elsewhere",
+        ("Name", "Claimed by", "Its record"),
+        "No claimed name that was asked lately leads elsewhere.",
+        lambda registry: registry.outcomes.elsewhere_rows_now(),
+        lambda registry: registry.outcomes.elsewhere_rows(),
         lambda _, row: (_format_row(row),),
-        lambda registry: registry.outcomes.judged,
+        lambda registry: registry.outcomes.led,
         lambda *_: None,
-        _doubt_texts,
-        _doubt_cells,
+        _elsewhere_texts,
+        _elsewhere_cells,
     ),
     List(
         "skipped",

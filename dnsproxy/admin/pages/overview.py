@@ -60,7 +60,8 @@ class Overview:
     waiting: int
     """Names that are forwarded because their target has no address, or no ready endpoint."""
     excluded: int
-    unverified: int
+    elsewhere: int
+    """Claimed names that were asked lately and lead elsewhere."""
     rejected: int
     swapped: float | None
     """Seconds since the table last changed; None before the first change."""
@@ -129,7 +130,7 @@ def _tiles(overview: Overview) -> Iterator[Fact]:
     tiles = (
         ("Names", overview.names, "names", "names", Level.PLAIN),
         ("Excluded", overview.excluded, "lost", "left-out", Level.WARN),
-        ("Unverified", overview.unverified, "doubted", "in-doubt", Level.WARN),
+        ("Lead elsewhere", overview.elsewhere, "led-elsewhere", "elsewhere", Level.WARN),
         ("Rejected", overview.rejected, "rejected", "skipped", Level.WARN),
         ("Without an address", overview.waiting, "without-address", "left-out?q=no+address", Level.BAD),
     )

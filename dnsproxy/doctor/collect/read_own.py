@@ -9,12 +9,15 @@ tests/dnsproxy/doctor/collect/test_collecting.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
+from dnsproxy.admin.subjects_document import LARGEST, parse_subjects
+from dnsproxy.admin.subjects_document import PATH as SUBJECTS
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.image import format_version
 from dnsproxy.cluster_dns.method_choice import Method, choose_method
@@ -177,10 +180,12 @@ async def _read_page(reader: Reader, namespace: str, pod: str, program: str, por
         ready = False if str(error).startswith(f"{_NOT_READY}: ") and _PROXY_FAILED not in str(error) else None
         return Admin(program, where, ready, str(error).removeprefix(f"{_NOT_READY}: "))
     page = Admin(program, where, True, text.strip())
-    try:
-        return with_metrics(page, await reader.text(f"{base}/metrics", what))
-    except ApiError:
-        return page
+    with suppress(ApiError):
+        page = with_metrics(page, await reader.text(f"{base}/metrics", what))
+    if program == "dnsproxy":
+        with suppress(ApiError):
+            page = with_subjects(page, await reader.text(f"{base}{SUBJECTS}", what))
+    return page
 
 
 async def ask_admin(endpoint: Endpoint, program: str) -> Admin:
@@ -193,10 +198,13 @@ async def ask_admin(endpoint: Endpoint, program: str) -> Admin:
         if error.status != _NOT_READY:
             return Admin(program, where, None, str(error))
         page = Admin(program, where, False, error.said)
-    try:
-        return with_metrics(page, (await get(endpoint, "/metrics", program=command)).body.decode(errors="replace"))
-    except NoAnswer:
-        return page
+    with suppress(NoAnswer):
+        page = with_metrics(page, (await get(endpoint, "/metrics", program=command)).body.decode(errors="replace"))
+    if program == "dnsproxy":
+        with suppress(NoAnswer):
+            reply = await get(endpoint, SUBJECTS, program=command, largest=LARGEST)
+            page = with_subjects(page, reply.body.decode(errors="replace"))
+    return page
 
 
 def with_metrics(page: Admin, text: str) -> Admin:
@@ -216,6 +224,15 @@ def with_metrics(page: Admin, text: str) -> Admin:
     except (ValueError, OverflowError):
         return page
     return msgspec.structs.replace(page, ages=ages, unhealthy_upstreams=tuple(unhealthy), waiting_names=waiting)
+
+
+def with_subjects(page: Admin, text: str) -> Admin:
+    """The page with what an operator should know about the names; another document changes nothing."""
+    try:
+        document = parse_subjects(text.encode("utf-8", "replace"))
+    except ValueError:
+        return page
+    return msgspec.structs.replace(page, unknown_addresses=document.unknown_addresses, wide=document.wide)
 
 
 def make_dns(found: Found, own: Sequence[Endpoint]) -> ClusterDns:

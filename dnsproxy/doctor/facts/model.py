@@ -14,6 +14,8 @@ import msgspec
 
 from dnsproxy.doctor.facts.cluster_dns import ClusterDns
 from dnsproxy.doctor.facts.probes import DnsCheck, Fact, Lookup, Probe
+from dnsproxy.hostnames.public_addresses import UnknownAddress
+from dnsproxy.hostnames.wide_wildcards import WideWildcard
 
 VERSION: Final = 2
 """Version of the file format; a file with another version is refused."""
@@ -113,6 +115,10 @@ class Admin(Fact, frozen=True):
     unhealthy_upstreams: tuple[str, ...] = ()
     waiting_names: int = 0
     """Names that are claimed and still forwarded, because their target has no address or no ready endpoint."""
+    unknown_addresses: tuple[UnknownAddress, ...] = ()
+    """Where many of the asked names lead, if no status names it."""
+    wide: tuple[WideWildcard, ...] = ()
+    """Wildcards that cover whole domains."""
 
 
 class RouteService(Fact, frozen=True):

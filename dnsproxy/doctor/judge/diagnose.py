@@ -18,6 +18,7 @@ from dnsproxy.doctor.judge.controller import Controller, make_controller
 from dnsproxy.doctor.judge.controller_findings import judge_header
 from dnsproxy.doctor.judge.dns_findings import judge_dns
 from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Remedy, Severity, Unseen, cut_texts, worst_first
+from dnsproxy.doctor.judge.hint_findings import judge_hints
 from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.ip_mode_policy import judge_policy
 from dnsproxy.doctor.judge.need import is_needed, judge_need
@@ -47,6 +48,7 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
         *_judge_own(facts, controllers, every),
         *judge_answers(every, facts),
         *judge_policy(facts),
+        *judge_hints(facts),
     ]
     found = [one for one in results if isinstance(one, Finding)]
     if not any(one.severity in (Severity.PROBLEM, Severity.WARNING) for one in found):

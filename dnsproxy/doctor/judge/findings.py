@@ -194,6 +194,8 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
         "not-answered": "the cluster's DNS asks dnsproxy, but still answers with the load balancer's address",
         "answered-before": "a line of others in the cluster's DNS answers the host before the stanza is asked",
         "line-answers": "a line of others in the cluster's DNS answers the host, and there is no stanza",
+        "unknown-address": "many asked hosts lead to an address that no status names: your router's, or a CDN's",
+        "wide-wildcard": "a wildcard of an object covers a whole registrable domain",
         # The relay.
         "relayed": "a connection through the relay was answered",
         "relay-missing": "the relay's Service does not exist",

@@ -15,6 +15,7 @@ from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.rewrite_lines import hostnames_of
 from dnsproxy.install.report.comparison import format_coverage, format_drift, format_names, format_target
+from dnsproxy.install.report.hint_rows import format_hints
 from dnsproxy.install.report.steering_rows import format_steering_values
 from dnsproxy.install.report.verdict import StatusReport, Unread, Verdict
 from dnsproxy.install.report.version_rows import format_versions
@@ -40,6 +41,7 @@ def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
         "upstreams": _upstreams(report.upstreams),
         "event": _event(report),
         "steering": format_steering_values(report.steering, report.steering_unknown),
+        "hints": format_hints(report.hints),
         "versions": format_versions(report.versions),
         "unknown": list(map(_unread, report.unknown)),
         "faults": [{"blame": fault.blame.value, "text": fault.text, "remedy": fault.remedy} for fault in found.faults],

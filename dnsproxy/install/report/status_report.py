@@ -25,6 +25,7 @@ from dnsproxy.install.report.comparison import (
     rows_of_drift,
     rows_of_names,
 )
+from dnsproxy.install.report.hint_rows import rows_of_hints
 from dnsproxy.install.report.steering_rows import rows_of_steering
 from dnsproxy.install.report.verdict import StatusReport
 from dnsproxy.install.report.version_rows import rows_of_versions
@@ -45,6 +46,7 @@ def format_rows(report: StatusReport) -> list[Row]:
     """The table, with escaped text."""
     rows = [*_found(report), *_chosen(report), *_installed(report), *_events(report)]
     rows += rows_of_steering(report.steering, report.steering_unknown)
+    rows += rows_of_hints(report.hints)
     rows += [*rows_of_versions(report.versions), *_faults(report.found)]
     return [Row(row.what, row.state, one_line(row.detail)) for row in rows]
 

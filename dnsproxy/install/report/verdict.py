@@ -25,6 +25,7 @@ from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.coverage import Coverage
 from dnsproxy.install.change.drift import Drift
 from dnsproxy.install.change.rewrite_coverage import RewriteCoverage
+from dnsproxy.install.report.hint_rows import Hints
 from dnsproxy.install.report.last_event import LastEvent
 from dnsproxy.install.report.steering_rows import faults_of_steering
 from dnsproxy.install.report.version_rows import Versions
@@ -71,6 +72,8 @@ class StatusReport:
     """For rewrite lines: the names of dnsproxy's table; None if there are no lines."""
     versions: Versions | None = None
     """What runs in the cluster; None if it was not asked."""
+    hints: Hints = field(default_factory=Hints)
+    """What is worth knowing about the names."""
     unread: tuple[Unread, ...] = ()
     """The facts beside those of discovery that could not be read."""
 

@@ -27,6 +27,7 @@ from dnsproxy.install.change.planning import plan_apply, plan_found
 from dnsproxy.install.change.rewrite_choice import LiveRewrites
 from dnsproxy.install.change.rewrite_coverage import RewriteCoverage, find_rewrite_coverage
 from dnsproxy.install.report.verdict import StatusReport, Unread
+from dnsproxy.install.run.hint_reading import read_hints
 from dnsproxy.install.run.live_hostnames import read_coverage, read_taken_hosts
 from dnsproxy.install.run.own_rewrites import RewritesReader
 from dnsproxy.install.run.result_event import read_last_event
@@ -66,6 +67,7 @@ async def read_status(request: StatusRequest) -> StatusReport:
         event = start(read_last_event, client, (request.where.namespace, request.own.namespace))
         steered = start(read_steering, client, request.own)
         versions = start(read_versions, client, request.own)
+        hints = start(read_hints, client, request.own, request.admin)
     found, traces, live = dns.value.found, dns.value.traces, dns.value.live
     own = () if isinstance(addresses.value, Fault) else addresses.value
     installed = tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))
@@ -100,6 +102,7 @@ async def read_status(request: StatusRequest) -> StatusReport:
         steered.value.unknown,
         _compare_names(found, traces, live, request.zones) if live else None,
         versions.value,
+        hints.value,
         tuple(unread),
     )
 

@@ -149,6 +149,7 @@ class Route:
     headers: str = ""
     endpoint_headers: str = ""
     subjects: str = ""
+    balancers: str = ""
     released: str = ""
     ports: tuple[ListenPort, ...] = ()
     selector: tuple[tuple[str, str], ...] = ()

@@ -12,13 +12,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.operate.decide.decisions import Decision, Verdict
 from dnsproxy.operate.decide.facts import Facts, ListenPort, Route, Subject
 from dnsproxy.operate.decide.listen_ports import choose_ports
 from dnsproxy.operate.decide.names import service_name
 from dnsproxy.operate.decide.port_headers import PortState, endpoint_headers, headers_of, lent_ports, port_backends
 from dnsproxy.operate.decide.port_shares import within_shares
-from sidecar.kubernetes.route_services import format_endpoint_headers, format_headers, format_port_backends
+from sidecar.kubernetes.route_services import (
+    format_balancers,
+    format_endpoint_headers,
+    format_headers,
+    format_port_backends,
+)
 
 LINGER: Final = timedelta(minutes=10)
 """Resolvers forget an answer after seconds; programs that keep addresses, such as a JVM, mostly after minutes."""
@@ -114,10 +120,17 @@ def _wanted(
         relay_to=decision.backend.key if decision.backend is not None else "",
         port_backends=format_port_backends(port_backends(decision.ports)),
         subjects=str(decision.subject) if decision.steer else "",
+        balancers=format_balancers(_balancers(decision)),
         ports=tuple(ListenPort(state.port, listen[name, state.port]) for state in decision.ports),
         selector=facts.relay_selector,
     )
     return _with_headers(route, decision.ports)
+
+
+def _balancers(decision: Decision) -> set[str]:
+    """The addresses in the status of the Service behind the relay."""
+    points = decision.backend.service.points if decision.backend is not None else ()
+    return {normalize_address(point.ip) for point in points if point.ip}
 
 
 def _with_headers(route: Route, states: tuple[PortState, ...]) -> Route:

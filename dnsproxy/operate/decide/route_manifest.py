@@ -12,7 +12,15 @@ from typing import Any, Final
 from dnsproxy.cluster_dns.operate_objects import MANAGER
 from dnsproxy.operate.decide.facts import ListenPort, Route
 from sidecar.kubernetes.relay_routes import MANAGED_BY, RoutePort, RouteService
-from sidecar.kubernetes.route_services import ENDPOINT_HEADERS, FOR, PORT_BACKENDS, PROXY_PROTOCOL, RELAY_TO, RELEASED
+from sidecar.kubernetes.route_services import (
+    BALANCERS,
+    ENDPOINT_HEADERS,
+    FOR,
+    PORT_BACKENDS,
+    PROXY_PROTOCOL,
+    RELAY_TO,
+    RELEASED,
+)
 from sidecar.values.endpoints import is_address
 
 _PART_OF: Final = {"app.kubernetes.io/part-of": "switchback"}
@@ -31,6 +39,7 @@ def route_of(service: RouteService) -> Route:
         headers=annotations.headers or "",
         endpoint_headers=annotations.endpoint_headers or "",
         subjects=annotations.subjects or "",
+        balancers=annotations.balancers or "",
         released=annotations.released or "",
         ports=tuple(map(_listen_port, (spec.ports or ()) if spec else ())),
         selector=tuple(sorted(((spec.selector or {}) if spec else {}).items())),
@@ -84,6 +93,7 @@ def _annotations(route: Route) -> dict[str, str]:
         PROXY_PROTOCOL: route.headers,
         ENDPOINT_HEADERS: route.endpoint_headers,
         FOR: route.subjects,
+        BALANCERS: route.balancers,
         RELEASED: route.released,
     }
 

@@ -15,6 +15,7 @@ from dnsproxy.admin.pod_documents import PodAnswers, PodDocuments
 from dnsproxy.admin.pod_poller import PodPoller
 from dnsproxy.admin.subjects_document import LARGEST, PATH, SubjectsDocument, parse_subjects
 from dnsproxy.hostnames.claimed_subjects import ClaimedSubject
+from dnsproxy.hostnames.public_addresses import UnknownAddress, merge_unknown
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.text import one_line
 
@@ -31,6 +32,8 @@ class SubjectsFollower:
         """Sorted."""
         self.doubt = NO_POD
         """Why a subject may be missing; empty if one that is not among them has no hostname."""
+        self.unknown_addresses: tuple[UnknownAddress, ...] = ()
+        """Where many of their names lead, if no status names it."""
         self._on_change = on_change
         self._documents = PodDocuments(PATH, parse_subjects, largest=LARGEST)
         self._poller = PodPoller(self._read)
@@ -49,6 +52,10 @@ class SubjectsFollower:
         answers = await self._documents.read(pods)
         documents = answers.documents.values()
         claimed = merge_subjects(one.subjects for one in documents) if documents else self.claimed
+        unknown = merge_unknown(one.unknown_addresses for one in documents) if documents else self.unknown_addresses
+        if unknown != self.unknown_addresses:
+            self.unknown_addresses = unknown
+            self._on_change()
         self._note(claimed, _doubt(answers))
         return bool(documents)
 

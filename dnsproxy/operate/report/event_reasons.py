@@ -24,6 +24,8 @@ NOT_WRITTEN: Final = Reason("RouteNotWritten", warns=True)
 """The relay Service of a class or Gateway cannot be written."""
 ROUTE_FAULT: Final = Reason("RouteFault", warns=True)
 """A route Service that somebody wrote is not relayed, or not completely."""
+UNKNOWN_ADDRESS: Final = Reason("UnknownAddress", warns=True)
+"""Names of a class or Gateway lead to an address that no status names: a router, or a CDN."""
 
 
 def about_subject(subject: Subject) -> About:

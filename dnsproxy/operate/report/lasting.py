@@ -1,23 +1,24 @@
-"""What stops single subjects, reported once it has lasted.
+"""What stops single subjects, and the addresses that no status names: reported once it has lasted.
 
 The law: once for each cause, after PATIENCE; again after it was gone, or when its subject is a new one. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Final
-
-from dnsproxy.operate.decide.facts import Subject
+from typing import Final, TypeVar
 
 PATIENCE: Final = 15.0
 """Seconds for which something may be missing before it is reported: a new class is probed, a pod starts."""
 
+S = TypeVar("S", bound=Hashable)
+"""A subject, or an address."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What is in the way of one subject's decision."""
+    """What is in the way of one subject's decision, or to be known about one address."""
 
     why: str
     """Empty if nothing is."""
@@ -27,8 +28,8 @@ class Stopped:
 
 
 def note_stopped(
-    before: Mapping[Subject, Stopped], reasons: Mapping[Subject, str], *, complete: bool, now: float
-) -> tuple[dict[Subject, Stopped], tuple[Subject, ...]]:
+    before: Mapping[S, Stopped], reasons: Mapping[S, str], *, complete: bool, now: float
+) -> tuple[dict[S, Stopped], tuple[S, ...]]:
     """What stops each subject now, and which of these are to be reported.
 
     `reasons` has every subject, with an empty text if nothing stops it. A subject that is not among them is forgotten

@@ -30,7 +30,7 @@ def format_page(status: SteeringStatus, stanza: Iterable[Fact], *, why_not_ready
     state = Fact("State", why_not_ready or "ready", Level.BAD if why_not_ready else Level.OK)
     rows = list(stanza)
     parts = [
-        section("Steering", joined([facts(_rows(status)), notes(found.missing)]), key="steering"),
+        section("Steering", joined([facts(_rows(status)), notes(_notes(found))]), key="steering"),
         section("Ingress classes and Gateways", _subjects(found), key="subjects"),
         section("Route Services", _routes(found), key="routes"),
         *([section("The stanza", facts(rows), key="stanza")] if rows else []),
@@ -39,6 +39,10 @@ def format_page(status: SteeringStatus, stanza: Iterable[Fact], *, why_not_ready
         "dnsproxy operate", PAGES, state, raw=(("metrics", "metrics"), ("readyz", "readiness"), ("steering", "JSON"))
     )
     return document(frame, title="Steering", path="./", body=joined(parts))
+
+
+def _notes(found: SteeringDocument) -> tuple[str, ...]:
+    return (*found.missing, *(one.shown for one in found.unknown_addresses))
 
 
 def _rows(status: SteeringStatus) -> Iterator[Fact]:

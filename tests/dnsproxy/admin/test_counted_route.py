@@ -25,7 +25,6 @@ class Tape:
     """Something that is counted, and notes what was asked of it."""
 
     def __init__(self, *, adds: bool = True, steps: int = 1) -> None:
-        self.unjudged = 0
         self.asked: list[str] = []
         self.adds = adds
         self.steps = steps
@@ -46,10 +45,16 @@ class Played:
         self.counted = counted
         self.registry = Registry(targets=Targets(), guards=Guards())
         self.waiting: list[str] = []
+        self.beside = 0
         self.written = 0
         route = CountedRoute(
-            PATH, self.registry, counted, write=self._write, waiting_for=lambda: tuple(self.waiting)
-        )  # fmt: skip
+            PATH,
+            self.registry,
+            counted,
+            write=self._write,
+            waiting_for=lambda: tuple(self.waiting),
+            beside=lambda: self.beside,
+        )
         self._show = route.routes()[PATH]
 
     def _write(self, waiting_for: Sequence[str]) -> tuple[bytes, str]:
@@ -119,7 +124,6 @@ async def test_what_is_waited_for_is_read_before_the_count(autojump_clock: MockC
     """A source that reports while names are counted may have names that this count did not see."""
     played = Played(Tape(steps=200_000))
     played.waiting = ["Ingress"]
-    played.counted.unjudged = 1
 
     async def report() -> None:
         played.waiting = []
@@ -127,6 +131,14 @@ async def test_what_is_waited_for_is_read_before_the_count(autojump_clock: MockC
     async with trio.open_nursery() as nursery:
         nursery.start_soon(report)
         first = await played.ask()
-    assert first.body in {b"Ingress,ownership lookups", b"ownership lookups"}
-    played.counted.unjudged = 0
+    assert first.body in {b"Ingress", b""}
     assert (await played.ask()).body == b""
+
+
+async def test_what_is_beside_the_count_makes_another_document_without_a_count(autojump_clock: MockClock) -> None:
+    played = Played(Tape())
+    first = await played.ask()
+    played.beside = 1
+    assert (await played.ask()).headers != first.headers
+    await played.ask()
+    assert (played.counted.asked, played.written) == (["count"], 2)

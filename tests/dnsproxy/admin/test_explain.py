@@ -21,9 +21,9 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.holds import Holds
-from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
+from dnsproxy.hostnames.verdict import LedElsewhere
 from dnsproxy.tap.recent import AskedBy, Asking, RecentClients
 from tests.dnsproxy.hostnames.test_registry import Following, object_claims
 from tests.kit.messages import addresses_of
@@ -288,30 +288,31 @@ def test_notes_come_with_every_explanation() -> None:
         assert list(format_explanation(explanation))[-1] == "  note  Ingress is not synced yet"
 
 
-FINDING: Final = Finding(("198.51.100.9",), balancers={None: ("192.0.2.1",)})
+def led(hostname: str, claim: Claim, *, answered: bool = False) -> LedElsewhere:
+    return LedElsewhere(hostname, claim, ("198.51.100.9",), answered=answered)
 
 
-def test_an_unverified_name_is_explained_with_advice() -> None:
-    registry = registry_of(ingress("a.example.org"), ingress("a.example.org", "young", YOUNG))
-    registry.set_finding("a.example.org", FINDING)
+@pytest.mark.parametrize("answered", [False, True], ids=["verified", "warned"])
+def test_a_name_that_leads_elsewhere_is_explained_with_where_and_with_advice(answered: bool) -> None:
+    one = ingress("a.example.org")
+    registry = registry_of(one, ingress("a.example.org", "young", YOUNG))
+    registry.outcomes.set_elsewhere([led("a.example.org", one, answered=answered)])
     text = text_of(registry, "a.example.org")
-    assert f"is answered with {RELAY}" in text
-    assert "  unverified  its public record points elsewhere (198.51.100.9); if this is intended" in text
-    assert "--trust ZONE" in text
+    told = f"is answered with {RELAY}" if answered else f"is in the table with {RELAY}, and forwarded"
+    done = "it is answered all the same" if answered else "that is left as it is"
+    assert f"a.example.org {told}\n" in text
+    assert f"\n  leads   its public record leads elsewhere (198.51.100.9): {done}; if it is to be answered" in text
+    assert ("--trust ZONE" in text, "--trust NETWORK" in text, "--deny NAME" in text) == (True, True, True)
+    assert "excluded  Ingress shop/young claims it: Ingress shop/web has it" in text
 
 
-def test_a_claim_that_ownership_keeps_out_is_named_with_the_reason() -> None:
-    registry = Registry(targets=Targets((RELAY,)), guards=Guards(), enforce_ownership=True)
-    registry.replace("test", "a", [ingress("a.example.org")])
-    registry.set_record("a.example.org", FINDING)
-    text = text_of(registry, "a.example.org")
-    assert "a.example.org is not in the table" in text
-    reason = "its public record points elsewhere (198.51.100.9), --ownership enforce"
-    assert f"excluded  Ingress shop/web claims it: {reason}" in text
-    registry.replace("test", "b", [ingress("a.example.org", "own", YOUNG, status=("198.51.100.9",))])
-    text = text_of(registry, "a.example.org")
-    assert "origin  Ingress shop/own" in text
-    assert f"excluded  Ingress shop/web claims it: {reason}" in text
+def test_a_name_below_a_wildcard_that_leads_elsewhere_is_explained_alone() -> None:
+    one = ingress("*.example.org")
+    registry = registry_of(one)
+    registry.outcomes.set_elsewhere([led("mail.example.org", one)])
+    assert f"mail.example.org is in the table with {RELAY}, and forwarded" in text_of(registry, "mail.example.org")
+    for other in ("web.example.org", "*.example.org"):
+        assert f"{other} is answered with {RELAY}" in text_of(registry, other)
 
 
 def test_nothing_from_outside_reaches_a_terminal_as_it_is() -> None:
@@ -343,7 +344,8 @@ def test_the_document_is_json_of_all_that_is_known() -> None:
         "addresses": [RELAY],
         "origin": {"kind": "Ingress", "name": "web", "namespace": "shop", "created": OLD},
         "class_name": "nginx",
-        "doubt": "",
+        "leads": "",
+        "forwarded": False,
     }
     assert (document["target"], document["ttl"], document["left_out"]) == (f"--target {RELAY}", 5, [])
 

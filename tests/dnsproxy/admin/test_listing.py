@@ -24,9 +24,9 @@ from dnsproxy.answers.table import Host
 from dnsproxy.dns.names import Reach, is_wildcard
 from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
-from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
+from dnsproxy.hostnames.verdict import LedElsewhere
 from tests.dnsproxy.answers.test_table_writer import contents, write
 from tests.dnsproxy.hostnames.test_registry import Following, object_claims
 from tests.kit.stepping import parse_hosts
@@ -104,21 +104,22 @@ def test_columns_stand_below_one_another() -> None:
     ]
 
 
-def test_unverified_names_have_a_column_only_if_there_are_any() -> None:
-    rows = [row("a.example.org"), replace(row("b.example.org"), doubt="it points elsewhere")]
+def test_where_names_lead_has_a_column_only_if_any_lead_elsewhere() -> None:
+    rows = [row("a.example.org"), replace(row("b.example.org"), leads="it leads elsewhere")]
     assert list(format_columns(rows)) == [
-        "NAME           ADDRESSES   ORIGIN            CLASS  UNVERIFIED",
+        "NAME           ADDRESSES   ORIGIN            CLASS  LEADS",
         "a.example.org  192.0.2.10  Ingress shop/web  nginx",
-        "b.example.org  192.0.2.10  Ingress shop/web  nginx  it points elsewhere",
+        "b.example.org  192.0.2.10  Ingress shop/web  nginx  it leads elsewhere",
     ]
 
 
-def test_an_unverified_name_of_the_registry_is_listed() -> None:
+def test_a_name_of_the_registry_is_listed_with_where_it_leads() -> None:
     registry = Registry(targets=Targets((RELAY,)), guards=Guards())
     claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", "web", "shop"), Terms(status=("192.0.2.1",)))
     registry.replace("Ingress", "web", [claim])
-    registry.set_finding("a.example.org", Finding(("198.51.100.9",)))
-    assert [one.doubt for one in listed(registry).names] == ["its public record points elsewhere (198.51.100.9)"]
+    registry.outcomes.set_elsewhere([LedElsewhere("a.example.org", claim, ("198.51.100.9",))])
+    reason = "its public record leads elsewhere (198.51.100.9): that is left as it is"
+    assert [one.leads for one in listed(registry).names] == [reason]
 
 
 def test_one_long_name_does_not_push_the_others_away() -> None:

@@ -115,6 +115,16 @@ async def test_a_server_that_waits_for_its_sources_says_so() -> None:
         assert parse_rewrites_document(later.body).waiting_for == ()
 
 
+async def test_a_complete_document_is_never_one_of_a_moment_before_it_was_complete() -> None:
+    server = Server()
+    server.waiting_for = ("Ingress",)
+    async with showing(server) as ask:
+        assert await names_of(ask) == []
+        server.claim("a.example.org", "2026-03-01T00:00:00Z")
+        server.waiting_for = ()
+        assert await names_of(ask) == ["a.example.org"]
+
+
 async def test_a_whole_server_counts_names_with_plain_addresses() -> None:
     async with serving(settings()) as bound:
         document = parse_rewrites_document((await read(bound.admin)).body)

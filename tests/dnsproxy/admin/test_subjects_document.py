@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from dnsproxy.admin.subjects_document import LARGEST, format_subjects, parse_subjects
 from dnsproxy.hostnames.claimed_subjects import MOST, MOST_EXAMPLES, MOST_POINTS, ClaimedSubject
+from dnsproxy.hostnames.outcomes import MOST_WIDE
+from dnsproxy.hostnames.public_addresses import UnknownAddress
+from dnsproxy.hostnames.wide_wildcards import WideWildcard
 from docs.fences import find_fences
 from tests.kit.laws import ROOT
 
@@ -20,6 +23,10 @@ NGINX: Final = ClaimedSubject(
     examples=("app.example.org", "*.example.org"),
     status=("192.0.2.10", "2001:db8::1", "lb.example.org"),
 )
+ROUTER: Final = UnknownAddress(
+    address="198.51.100.1", hostnames=2, asked=3, examples=("app.example.org",), subject="ingressclass/nginx"
+)
+WIDE: Final = WideWildcard(hostname="*.example.org", origin="Ingress shop/web", verified=True)
 GATE: Final = ClaimedSubject(subject="gateway/infra/gate", hostnames=1, examples=("web.example.org",), status=())
 
 
@@ -35,12 +42,20 @@ def test_the_example_of_the_guide_is_a_document_with_all_keys_and_no_other() -> 
     page = (ROOT / "docs" / "pages" / "serve.md").read_text(encoding="utf-8")
     (example,) = (fence.body for fence in find_fences(page) if '"subjects"' in fence.body)
     document = parse_subjects(example.encode())
-    sent, _ = format_subjects(document.subjects, left_out=document.left_out, waiting_for=document.waiting_for)
+    sent, _ = format_subjects(
+        document.subjects,
+        left_out=document.left_out,
+        waiting_for=document.waiting_for,
+        unknown_addresses=document.unknown_addresses,
+        wide=document.wide,
+    )
     assert json.loads(sent) == json.loads(example)
 
 
 def test_its_keys_are_a_promise() -> None:
-    document = json.loads(format_subjects((NGINX,), left_out=1, waiting_for=("Ingress",))[0])
+    document = json.loads(
+        format_subjects((NGINX,), left_out=1, waiting_for=("Ingress",), unknown_addresses=[ROUTER], wide=[WIDE])[0]
+    )
     assert document == {
         "subjects": [
             {
@@ -52,7 +67,64 @@ def test_its_keys_are_a_promise() -> None:
         ],
         "left_out": 1,
         "waiting_for": ["Ingress"],
+        "unknown_addresses": [
+            {
+                "address": "198.51.100.1",
+                "hostnames": 2,
+                "asked": 3,
+                "examples": ["app.example.org"],
+                "subject": "ingressclass/nginx",
+            }
+        ],
+        "wide": [{"hostname": "*.example.org", "origin": "Ingress shop/web", "verified": True}],
     }
+
+
+def test_a_document_of_an_older_server_has_no_hints() -> None:
+    document = parse_subjects(b'{"subjects":[],"left_out":0,"waiting_for":[]}')
+    assert (document.unknown_addresses, document.wide) == ((), ())
+    sent, _ = format_subjects((), unknown_addresses=[ROUTER], wide=[WIDE])
+    assert (parse_subjects(sent).unknown_addresses, parse_subjects(sent).wide) == ((ROUTER,), (WIDE,))
+
+
+def address(**changes: Any) -> dict[str, Any]:
+    made = {"address": "198.51.100.1", "hostnames": 2, "asked": 3, "examples": ["app.example.org"], "subject": ""}
+    return made | changes
+
+
+def wildcard(**changes: Any) -> dict[str, Any]:
+    return {"hostname": "*.example.org", "origin": "Ingress shop/web", "verified": True} | changes
+
+
+@pytest.mark.parametrize(
+    "hints",
+    [
+        *({"unknown_addresses": [address(**one)]} for one in cast("list[dict[str, Any]]", [
+            {"address": ""}, {"address": "router"}, {"address": "198.51.100.0/24"}, {"address": "2001:DB8::1"},
+            {"address": "0.0.0.0"}, {"address": 1}, {"hostnames": 0}, {"hostnames": 4}, {"hostnames": -1},
+            {"asked": 0}, {"asked": 10**30}, {"asked": "3"}, {"examples": []}, {"examples": ["a"] * 4},
+            {"examples": ["APP.example.org"]}, {"examples": ["a b"]}, {"examples": None}, {"subject": "nginx"},
+            {"subject": "ingressclass/a,ingressclass/b"}, {"subject": None},
+        ])),
+        *({"wide": [wildcard(**changes)]} for changes in (
+            {"hostname": "example.org"}, {"hostname": "*"}, {"hostname": ""}, {"hostname": "*.EXAMPLE.org"},
+            {"hostname": "*.a b.org"}, {"hostname": None}, {"origin": ""}, {"origin": "a" * 1_001}, {"origin": 1},
+            {"verified": "yes"},
+        )),
+        {"unknown_addresses": [address()] * 6},
+        {"wide": [wildcard()] * (MOST_WIDE + 1)},
+        {"unknown_addresses": None},
+        {"unknown_addresses": {}},
+        {"wide": "*.example.org"},
+        {"wide": [[]]},
+    ],
+    ids=lambda hints: ascii(hints)[:300],
+)  # fmt: skip
+def test_a_hint_that_no_server_sends_refuses_the_whole_document(hints: dict[str, Any]) -> None:
+    good = {"subjects": [one()], "unknown_addresses": [address()], "wide": [wildcard()]}
+    assert len(parse_subjects(json.dumps(good).encode()).wide) == 1
+    with pytest.raises(ValueError):  # noqa: PT011  # any text: the caller adds the context
+        parse_subjects(json.dumps(good | hints).encode())
 
 
 @pytest.mark.parametrize(

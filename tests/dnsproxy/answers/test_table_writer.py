@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.answers.table_writer import Rows, TableWriter
 from dnsproxy.dns.names import Reach, ancestors, to_wire
+from dnsproxy.replace.balancers import Balancers
 from dnsproxy.workers.feed import FeedWriter
 from tests.kit.messages import addresses_of, parse_host, table_of, wire_name
 
@@ -145,7 +147,7 @@ def test_answers_that_no_name_has_any_more_are_forgotten(hosts: list[Host]) -> N
     for host in hosts:
         writer.put(host)
     exact, wildcards, _ = contents(writer.publish())
-    used = {(addresses, "") for addresses in (*exact.values(), *wildcards.values())}
+    used = {(addresses, "", Claimed.NO) for addresses in (*exact.values(), *wildcards.values())}
     assert set(writer._shared) == set(writer._uses) == used
 
 
@@ -175,6 +177,28 @@ def test_closing_a_zone_makes_a_new_table_and_leaves_the_published_one() -> None
     assert addresses_of(before, "a.eu.example.org") == ("192.0.2.1",)
     assert addresses_of(after, "a.eu.example.org") is None
     writer.close(["eu.example.org"])
+    assert writer.publish() is after
+
+
+def test_names_in_which_public_dns_has_another_say_share_no_answer() -> None:
+    writer = TableWriter(ttl=5)
+    for name, claimed in (("a", Claimed.NO), ("b", Claimed.VERIFIED), ("c", Claimed.VERIFIED)):
+        writer.put(Host(f"{name}.example.org", Reach.NAME, ("192.0.2.1",), claimed=claimed))
+    a, b, c = (writer.publish().exact[wire_name(f"{name}.example.org")] for name in "abc")
+    assert (a.claimed, b.claimed, b is c) == (Claimed.NO, Claimed.VERIFIED, True)
+    writer.put(Host("b.example.org", Reach.NAME, ("192.0.2.1",)))
+    assert writer.publish().exact[wire_name("b.example.org")] is a
+
+
+def test_other_load_balancers_make_a_new_table_and_leave_the_published_one() -> None:
+    writer = TableWriter(ttl=300)
+    before = writer.publish()
+    lead = Balancers({"203.0.113.10": ("10.96.7.7",)})
+    assert writer.lead(lead)
+    after = writer.publish()
+    assert (before.leads.balancers, after.leads.balancers) == (Balancers(), lead)
+    assert (before.leads.search, after.ttl) == (None, 300)
+    assert not writer.lead(Balancers({"203.0.113.10": ("10.96.7.7",)}))
     assert writer.publish() is after
 
 

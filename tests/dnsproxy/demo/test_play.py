@@ -17,9 +17,11 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.demo.play import Stage, play, set_stage
+from dnsproxy.demo.play import RELAY, Stage, play, set_stage
 from dnsproxy.demo.story import Step, format_step, format_verdict, succeeded
 from sidecar.values.endpoints import Endpoint
+from tests.kit.dns_server import running
+from tests.kit.messages import table_of
 from tests.kit.processes import is_listening, take_hangups
 from tests.kit.programs import program
 
@@ -109,6 +111,12 @@ async def test_a_cluster_dns_that_never_asks_dnsproxy_is_noticed() -> None:
 async def test_a_dnsproxy_that_does_not_answer_is_noticed() -> None:
     dead = Endpoint("127.0.0.1", 9)
     assert await judged(dnsproxy=dead, cluster_dns=dead) == [True, False, False, False]
+
+
+async def test_a_dnsproxy_that_takes_a_name_of_the_domain_that_leads_elsewhere_is_noticed() -> None:
+    async with set_stage() as stage, running(stage.public_dns, table=table_of(f"*.example.org {RELAY}")) as server:
+        steps = await play(replace(stage, dnsproxy=server.endpoint), tell_nobody)
+    assert [step.good for step in steps] == [True, True, True, False]
 
 
 STEP = Step("title", "tried", "expected this", "seen that", good=False)

@@ -11,14 +11,18 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from dnsproxy.answers.answer_records import Answers, Claimed, build_answers
 from dnsproxy.answers.counters import Counters
-from dnsproxy.answers.decide import Forward
+from dnsproxy.answers.decide import Forward, answer_from
+from dnsproxy.answers.table_writer import TableWriter
 from dnsproxy.dns.wire import Query
 from dnsproxy.forward.admission import REMEMBER, Admission, Failures
 from dnsproxy.forward.deadlines import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes, shows_loop
 from dnsproxy.forward.stream_forwarder import StreamForwarder
 from dnsproxy.forward.upstreams import Answered, Upstreams
+from dnsproxy.forward.verification import Verification
+from dnsproxy.replace.balancers import Balancers
 from dnsproxy.tap.hub import Tap
 from sidecar.values.endpoints import Endpoint
 from tests.kit import upstream_replies
@@ -41,7 +45,7 @@ class Asked:
 
     def __init__(self, *, seconds: float = 0.0, reply: bytes | None = None, error: Exception | None = None) -> None:
         self._seconds = seconds
-        self._reply = reply
+        self.reply = reply
         self._error = error
         self.queries: list[bytes] = []
 
@@ -50,7 +54,12 @@ class Asked:
         await trio.sleep(self._seconds)
         if self._error is not None:
             raise self._error
-        return None if self._reply is None else Answered(UPSTREAM, datagram=False, message=self._reply)
+        return None if self.reply is None else Answered(UPSTREAM, datagram=False, message=self.reply)
+
+    async def exchange(self, asked: Query) -> bytes | None:
+        """The other family of addresses has what the reply to ASKED has."""
+        answered = await self.exchange_with_source(asked)
+        return None if answered is None else asked.message[:2] + answered.message[2:]
 
 
 class World:
@@ -61,17 +70,22 @@ class World:
         self.failures = Failures()
         self.loops = LoopProbes()
         self.counters = Counters()
+        asked = cast("Upstreams", upstreams)
+        self.verification = Verification(asked, counters=self.counters)
         self.streams = StreamForwarder(
-            cast("Upstreams", upstreams),
+            asked,
             admission=self.admission,
             failures=self.failures,
             loops=self.loops,
+            verification=self.verification,
             counters=self.counters,
             tap=Tap(),
         )
 
-    async def ask(self, message: bytes = ASKED, *, shields: bool = False, client: str = "client") -> bytes:
-        return await self.streams.forward(Forward(scanned(message), shields), client=client)
+    async def ask(
+        self, message: bytes = ASKED, *, shields: bool = False, client: str = "client", claim: Answers | None = None
+    ) -> bytes:
+        return await self.streams.forward(Forward(scanned(message), shields, claim), client=client)
 
 
 def right(asked: bytes = ASKED) -> bytes:
@@ -384,3 +398,60 @@ async def test_a_bug_met_by_one_is_met_by_each_and_ends(clock: MockClock) -> Non
         replies = await several(world, [under(ident) for ident in range(5)])
     assert {upstream_replies.rcode_of(reply) for reply, _ in replies} == {upstream_replies.SERVFAIL}
     assert (world.counters.failures, len(world.admission), world.streams._under_way) == (5, 0, {})
+
+
+# --- names that objects claim ----------------------------------------------------------------------------------------
+
+BALANCER, RELAY = "198.51.100.7", "10.96.7.7"
+"""The address of every reply of an upstream here, and what pods are to use."""
+NXDOMAIN = upstream_replies.right(ASKED, rcode=upstream_replies.NXDOMAIN, answers=0)
+
+
+def claimed_world(upstreams: Asked, *, leads: bool) -> World:
+    world = World(upstreams)
+    writer = TableWriter(ttl=3600)
+    writer.lead(Balancers({BALANCER if leads else "203.0.113.10": (RELAY,)}))
+    world.verification.use(writer.publish())
+    return world
+
+
+@pytest.mark.parametrize(
+    ("upstreams", "leads", "answering"),
+    [
+        pytest.param(Asked(reply=right()), True, {Claimed.VERIFIED, Claimed.ENFORCED}, id="it leads here"),
+        pytest.param(Asked(reply=right()), False, set(), id="it leads elsewhere"),
+        pytest.param(Asked(reply=NXDOMAIN), True, {Claimed.VERIFIED}, id="there is no such name"),
+        pytest.param(Asked(seconds=99.0), True, {Claimed.VERIFIED}, id="silence"),
+        pytest.param(Asked(), True, {Claimed.VERIFIED}, id="no upstream"),
+        pytest.param(
+            Asked(reply=upstream_replies.right(ASKED, rcode=2, answers=0)), True, {Claimed.VERIFIED}, id="SERVFAIL"
+        ),
+        pytest.param(
+            Asked(reply=upstream_replies.right(ASKED, answers=0)), True, {Claimed.VERIFIED}, id="of neither family"
+        ),
+    ],
+)
+@pytest.mark.parametrize("claimed", [Claimed.VERIFIED, Claimed.ENFORCED])
+async def test_a_claimed_name_is_answered_over_tcp_where_it_leads_here_or_nobody_else_has_it(
+    clock: MockClock, upstreams: Asked, leads: bool, answering: set[Claimed], claimed: Claimed
+) -> None:
+    world = claimed_world(upstreams, leads=leads)
+    row = build_answers((RELAY,), ttl=5, claimed=claimed)
+    began = trio.current_time()
+    reply = await world.ask(claim=row)
+    assert trio.current_time() - began <= GIVE_UP
+    if claimed in answering:
+        assert reply == answer_from(row, scanned(ASKED), stream=True)
+    elif upstreams.reply is not None:
+        assert reply == ASKED[:2] + upstreams.reply[2:]
+    else:
+        assert upstream_replies.rcode_of(reply) == upstream_replies.SERVFAIL
+    assert sum(world.counters.table_by_rcode) == (claimed in answering)
+    assert len(world.admission) == 0
+
+
+async def test_what_leads_to_a_replaced_load_balancer_is_replaced_over_tcp_whatever_the_name(clock: MockClock) -> None:
+    world = claimed_world(Asked(reply=right()), leads=True)
+    reply = await world.ask()
+    assert reply == upstream_replies.right(ASKED).replace(bytes([198, 51, 100, 7]), bytes([10, 96, 7, 7]))
+    assert (world.counters.forward_replaced, world.counters.upstream_by_rcode[0]) == (1, 1)

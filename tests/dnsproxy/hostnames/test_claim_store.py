@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claim_store import BalancerKey, ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms, with_terms
 from dnsproxy.hostnames.targets import OWN
 
@@ -166,10 +167,13 @@ def test_index_agrees_with_the_claims(changes: list[tuple[str, list[str]]]) -> N
         assert set(told.get(hostname, ())) == expected
 
 
-def balanced(name: str, ingress_class: str | None, *status: str) -> Claim:
-    return Claim(
-        f"{name}.example.org", Reach.NAME, Origin("Ingress", name), Terms(ingress_class=ingress_class, status=status)
-    )
+def balanced(name: str, ingress_class: str | None, *status: str, gateway: str = "") -> Claim:
+    terms = Terms(ingress_class=ingress_class, status=status, gateway=gateway)
+    return Claim(f"{name}.example.org", Reach.NAME, Origin("Ingress", name), terms)
+
+
+def balancers(store: ClaimStore) -> dict[BalancerKey, set[tuple[str, ...]]]:
+    return {key: set(statuses) for key, statuses in store.balancers().items()}
 
 
 def test_the_load_balancers_of_a_class_are_those_of_its_living_objects() -> None:
@@ -177,41 +181,65 @@ def test_the_load_balancers_of_a_class_are_those_of_its_living_objects() -> None
     store.replace("Ingress", "a", [balanced("a", "nginx", "192.0.2.1"), balanced("b", "nginx", "192.0.2.1")])
     store.replace("Ingress", "c", [balanced("c", "nginx", "192.0.2.2", "lb.example.net")])
     store.replace("Ingress", "d", [balanced("d", None, "192.0.2.3"), balanced("e", "other")])
-    assert store.balancers("nginx") == ("192.0.2.1", "192.0.2.2", "lb.example.net")
-    assert (store.balancers(None), store.balancers("other"), store.balancers("none")) == (("192.0.2.3",), (), ())
+    assert balancers(store) == {
+        ("", "nginx"): {("192.0.2.1",), ("192.0.2.2", "lb.example.net")},
+        ("", None): {("192.0.2.3",)},
+    }
     store.replace("Ingress", "a", [balanced("b", "nginx", "192.0.2.1")])
     store.replace("Ingress", "c", [balanced("c", "nginx")])
-    assert store.balancers("nginx") == ("192.0.2.1",)
+    assert balancers(store) == {("", "nginx"): {("192.0.2.1",)}, ("", None): {("192.0.2.3",)}}
     for key in "acd":
         store.replace("Ingress", key, [])
-    assert [store.balancers(one) for one in ("nginx", None)] == [(), ()]
+    assert balancers(store) == {}
 
 
-def test_the_addresses_of_pods_are_no_load_balancer_of_others() -> None:
-    """A tenant may write an EndpointSlice with any address; public records are compared with load balancers."""
+def test_each_gateway_of_a_class_has_its_own_load_balancers() -> None:
     store = ClaimStore()
-    store.replace("external-dns Service", "a", [with_terms(balanced("a", None, "192.0.2.66"), target=OWN)])
-    assert store.balancers(None) == ()
-    store.replace("external-dns Service", "a", [])
-    assert store.balancers(None) == ()
+    for gateway in ("infra/one", "infra/other", ""):
+        status = f"{gateway.partition('/')[2] or 'class'}.example.net"
+        store.replace("Gateway", gateway, [balanced("a", "envoy", status, gateway=gateway)])
+    assert balancers(store) == {
+        ("infra/one", "envoy"): {("one.example.net",)},
+        ("infra/other", "envoy"): {("other.example.net",)},
+        ("", "envoy"): {("class.example.net",)},
+    }
 
 
-def test_a_kind_whose_status_has_the_class_gives_that_class_no_load_balancer() -> None:
-    """Who writes an OpenShift Route's status could otherwise pass for the controller of any class."""
+def test_the_version_of_the_load_balancers_tells_every_change_of_them_and_no_other() -> None:
     store = ClaimStore()
-    claim = balanced("a", "nginx", "lb.example.net")
-    store.replace("Route", "a", [replace(claim, origin=replace(claim.origin, kind="Route"))])
-    assert store.balancers("nginx") == ()
+
+    def changes(key: str, *claims: Claim) -> bool:
+        before = store.balancers_version
+        store.replace("Ingress", key, claims)
+        return store.balancers_version != before
+
+    assert not changes("a", balanced("a", "nginx"))
+    assert changes("a", balanced("a", "nginx", "192.0.2.1"))
+    assert not changes("b", balanced("b", "nginx", "192.0.2.1"))
+    assert not changes("a")
+    assert changes("b", balanced("b", "nginx", "192.0.2.2"))
+    assert changes("b", balanced("b", "other", "192.0.2.2"))
+    assert changes("b", balanced("b", "other", "192.0.2.2", gateway="infra/gate"))
+    assert changes("b")
 
 
-def test_where_each_object_has_its_own_load_balancer_the_class_has_none() -> None:
+@pytest.mark.parametrize(
+    ("kind", "terms"),
+    [
+        # A tenant may write an EndpointSlice with any address.
+        pytest.param("external-dns Service", {"target": OWN}, id="the addresses of pods"),
+        # Who writes an OpenShift Route's status could otherwise pass for the controller of any class.
+        pytest.param("Route", {}, id="a kind whose status has the class"),
+        pytest.param("HTTPRoute", {"accepted": False, "gateway": "shop/mine"}, id="a Gateway that nobody has accepted"),
+    ],
+)
+def test_what_a_tenant_may_write_is_no_load_balancer(kind: str, terms: dict[str, Any]) -> None:
     store = ClaimStore()
-    for number in range(9):
-        assert len(store.balancers("alb")) == number
-        store.replace("Ingress", str(number), [balanced(str(number), "alb", f"lb{number}.example.net")])
-    assert store.balancers("alb") == ()
-    store.replace("Ingress", "0", [])
-    assert len(store.balancers("alb")) == 8
+    made = with_terms(balanced("a", "nginx", "192.0.2.66"), **terms)
+    store.replace(kind, "a", [replace(made, origin=replace(made.origin, kind=kind))])
+    assert (balancers(store), store.balancers_version) == ({}, 0)
+    store.replace(kind, "a", [])
+    assert (balancers(store), store.balancers_version) == ({}, 0)
 
 
 def test_the_last_changes_are_known_by_their_hostnames() -> None:

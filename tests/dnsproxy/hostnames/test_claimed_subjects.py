@@ -83,8 +83,8 @@ def drop(registry: Registry, one: Claim) -> None:
     settle(registry)
 
 
-def registry_of(*claims: Claim, targets: Targets = AUTO, hold: float = 0, enforce: bool = False) -> Registry:
-    registry = Registry(targets=targets, guards=GUARDS, rights=RIGHTS, holds=Holds(hold), enforce_ownership=enforce)
+def registry_of(*claims: Claim, targets: Targets = AUTO, hold: float = 0) -> Registry:
+    registry = Registry(targets=targets, guards=GUARDS, rights=RIGHTS, holds=Holds(hold))
     registry.holds.begin()
     put(registry, *claims)
     return registry
@@ -155,7 +155,7 @@ def test_without_auto_there_is_none(target: tuple[str, ...]) -> None:
     claimed = counted(registry)
     put(registry, ingress("b.example.org"))
     assert finish(claimed.add_fresh())
-    assert (claimed.subjects(), claimed.left_out, claimed.unjudged) == ((), 0, 0)
+    assert (claimed.subjects(), claimed.left_out) == ((), 0)
 
 
 def test_auto_for_one_class_alone_decides_for_that_class_alone() -> None:
@@ -307,16 +307,6 @@ def test_a_tenant_with_many_gateways_pushes_out_none_of_others(monkeypatch: pyte
     shown = ["gateway/aa/g0", "gateway/aa/g1", "gateway/aa/g2", "gateway/zz/gate", NGINX]
     assert [one.subject for one in claimed.subjects()] == shown
     assert claimed.left_out == 6
-
-
-def test_enforced_ownership_leaves_a_name_open_until_its_record_was_looked_up() -> None:
-    registry = registry_of(ingress(), enforce=True)
-    claimed = counted(registry)
-    assert (claimed.subjects(), claimed.unjudged) == ((), 1)
-    registry.set_record(HOST, None)
-    settle(registry)
-    finish(claimed.count())
-    assert ([one.subject for one in claimed.subjects()], claimed.unjudged) == ([NGINX], 0)
 
 
 HOSTNAMES: Final = ("a.example.org", "b.example.org", "*.example.org", "denied.example.org", "c.example.net")

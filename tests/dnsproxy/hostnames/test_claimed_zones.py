@@ -36,8 +36,8 @@ def claim(hostname: str, *, ingress_class: str | None = None, addresses: tuple[s
     return Claim(hostname, reach, origin, Terms(addresses, ingress_class))
 
 
-def registry_of(*claims: Claim, enforce: bool = False) -> Registry:
-    registry = Registry(targets=TARGETS, guards=GUARDS, enforce_ownership=enforce)
+def registry_of(*claims: Claim) -> Registry:
+    registry = Registry(targets=TARGETS, guards=GUARDS)
     for one in claims:
         registry.replace("ingress", one.hostname, [one])
     settle(registry)
@@ -134,15 +134,3 @@ def test_zones_are_bounded_and_those_beyond_are_counted(monkeypatch: pytest.Monk
     finish(claimed.count())
     assert len(claimed.zones()) == 2
     assert claimed.left_out == 3
-
-
-def test_enforced_ownership_leaves_a_name_open_until_its_record_was_looked_up() -> None:
-    """The zone is not named before, because it may be a stranger's; and nothing may be removed before either."""
-    registry = registry_of(claim("app.example.org"), enforce=True)
-    claimed = ClaimedZones(registry)
-    finish(claimed.count())
-    assert (claimed.zones(), claimed.unjudged) == ((), 1)
-    registry.set_record("app.example.org", None)
-    settle(registry)
-    finish(claimed.count())
-    assert claimed.unjudged == 0

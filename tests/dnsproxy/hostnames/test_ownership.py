@@ -1,7 +1,10 @@
-"""What public DNS shows about a claim: owned, unknown, or foreign."""
+"""Ownership: in which rows public DNS has a say, and which load balancers lead here."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from ipaddress import ip_network
 from typing import Any, Final
 
@@ -9,179 +12,310 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.dns.names import Reach
+from dnsproxy.answers.answer_records import Claimed
+from dnsproxy.dns.addresses import is_address
+from dnsproxy.hostnames.claim_store import BalancerKey, ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin, Terms
-from dnsproxy.hostnames.ownership import Finding, OwnershipSettings, Standing, parse_trust, standing_of
+from dnsproxy.hostnames.ownership import Mode, OwnershipSettings, find_balancers, parse_trust
+from dnsproxy.hostnames.targets import OWN, Targets
+from dnsproxy.hostnames.wildcards import reach_in_dns
+from dnsproxy.replace.balancers import Balancers
 
-RELAY: Final = ("10.96.7.7",)
-OWNED, UNKNOWN, FOREIGN = Standing
-
-
-def claim(*status: str, **rest: Any) -> Claim:
-    return Claim("app.example.org", Reach.NAME, Origin("Ingress", "app", "shop"), Terms(status=status, **rest))
+HOST: Final = "app.example.org"
 
 
-def judged(one: Claim, *public: str, answers: tuple[str, ...] = RELAY, **rest: Any) -> Standing:
-    return standing_of(one, answers=answers, finding=Finding(public, **rest))
+def claim(hostname: str = HOST, *, kind: str = "Ingress", **terms: Any) -> Claim:
+    return Claim(hostname, reach_in_dns(hostname), Origin(kind, hostname, "shop"), Terms(**terms))
 
 
-@pytest.mark.parametrize(
-    ("status", "public", "expected"),
-    [
-        pytest.param(["192.0.2.1"], ["192.0.2.1"], OWNED, id="the load balancer"),
-        pytest.param(["192.0.2.1"], ["192.0.2.2"], FOREIGN, id="somebody else"),
-        pytest.param(["192.0.2.1", "192.0.2.2"], ["192.0.2.2", "192.0.2.9"], OWNED, id="one of several"),
-        pytest.param(["192.0.2.1"], ["2001:db8::9"], UNKNOWN, id="another family"),
-        pytest.param(["192.0.2.1", "2001:db8::1"], ["192.0.2.9", "2001:db8::1"], OWNED, id="one family leads here"),
-        pytest.param(["192.0.2.1"], ["192.0.2.9", "2001:db8::9"], FOREIGN, id="the family that can be compared"),
-        pytest.param(["2001:db8::1"], ["2001:db8::9"], FOREIGN, id="IPv6"),
-        pytest.param([], ["192.0.2.9"], UNKNOWN, id="no status"),
-        pytest.param(["10.0.0.5"], ["192.0.2.9"], UNKNOWN, id="behind NAT"),
-        pytest.param(["192.168.1.5", "fd00::5"], ["192.0.2.9", "2001:db8::9"], UNKNOWN, id="behind NAT, both families"),
-        pytest.param(["100.64.0.1"], ["192.0.2.9"], UNKNOWN, id="behind a carrier's NAT"),
-        pytest.param(["10.0.0.5", "192.0.2.1"], ["192.0.2.9"], FOREIGN, id="an internal address beside a public one"),
-        pytest.param(["10.0.0.5"], ["10.0.0.9"], FOREIGN, id="two internal ones"),
-        pytest.param(["10.0.0.5"], ["10.0.0.9", "192.0.2.9"], UNKNOWN, id="behind NAT, an internal record too"),
-        pytest.param(["192.0.2.1"], ["10.0.0.9"], FOREIGN, id="an internal record for a public load balancer"),
-        pytest.param(["172.15.0.1"], ["192.0.2.9"], FOREIGN, id="nearly an internal address"),
-    ],
-)
-def test_addresses_are_compared_family_by_family(status: list[str], public: list[str], expected: Standing) -> None:
-    assert judged(claim(*status), *public) is expected
+# --- in which rows public DNS has a say ---
 
 
 @pytest.mark.parametrize(
-    ("declared", "public", "aliases", "expected"),
+    ("mode", "expected"),
     [
-        pytest.param(
-            ["192.0.2.9"], ["192.0.2.9"], [], UNKNOWN, id="the record that its writer asked for proves nothing"
-        ),
-        pytest.param(["192.0.2.9", "192.0.2.8"], ["192.0.2.9"], [], UNKNOWN, id="one of two that its writer asked for"),
-        pytest.param(["cdn.example.com"], ["192.0.2.9"], ["cdn.example.com"], UNKNOWN, id="an alias of its writer's"),
-        pytest.param(["192.0.2.9"], ["192.0.2.1"], [], OWNED, id="the load balancer nevertheless"),
-        pytest.param(["192.0.2.9"], ["192.0.2.9", "192.0.2.10"], [], FOREIGN, id="only a part of the record"),
-        pytest.param(["192.0.2.8"], ["192.0.2.9"], [], FOREIGN, id="another record"),
-        pytest.param(["cdn.example.com"], ["192.0.2.9"], ["login.example.com"], FOREIGN, id="another alias"),
-        pytest.param(["cdn.example.com"], ["192.0.2.9"], [], FOREIGN, id="no alias"),
+        (Mode.OFF, Claimed.NO),
+        (Mode.WARN, Claimed.REPORTED),
+        (Mode.VERIFY, Claimed.VERIFIED),
+        (Mode.ENFORCE, Claimed.ENFORCED),
     ],
 )
-def test_what_the_writer_declares_explains_a_record_and_proves_nothing(
-    declared: list[str], public: list[str], aliases: list[str], expected: Standing
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(claim(ingress_class="nginx"), id="a name"),
+        pytest.param(claim("*.example.org"), id="a wildcard"),
+        pytest.param(claim(kind="HTTPRoute", gateway="infra/gate"), id="a route"),
+        pytest.param(claim(routed=False), id="a listener without a route, or a host of a TLS section"),
+        pytest.param(claim(declared=("198.51.100.9",)), id="what its writer declares proves nothing"),
+        pytest.param(claim(status=("203.0.113.10",)), id="an object with a status"),
+    ],
+)
+def test_public_dns_has_as_much_to_say_of_a_name_that_an_object_claims_as_the_mode_gives_it(
+    mode: Mode, expected: Claimed, made: Claim
 ) -> None:
-    one = claim("192.0.2.1", declared=tuple(declared))
-    assert judged(one, *public, aliases=tuple(aliases)) is expected
+    assert OwnershipSettings(mode).claimed(made) is expected
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(claim(addresses=("192.0.2.7",)), id="a static name"),
+        pytest.param(claim("*.example.org", addresses=("192.0.2.7",)), id="a static wildcard"),
+        pytest.param(claim(annotated=True), id="an annotation, which counts with the operator's right alone"),
+        pytest.param(claim(target="192.0.2.9"), id="an object that has chosen its target, in the same right"),
+    ],
+)
+def test_the_owners_word_is_never_asked_about(mode: Mode, made: Claim) -> None:
+    assert OwnershipSettings(mode).claimed(made) is Claimed.NO
 
 
 @pytest.mark.parametrize(
-    ("status", "aliases", "resolved", "expected"),
-    [
-        pytest.param(["lb.example.net"], [], {"lb.example.net": ("192.0.2.9",)}, OWNED, id="the same addresses"),
-        pytest.param(["lb.example.net"], [], {"lb.example.net": ("192.0.2.1",)}, FOREIGN, id="other addresses"),
-        pytest.param(["lb.example.net"], ["lb.example.net"], {}, OWNED, id="an alias of it, however it rotates"),
-        pytest.param(["lb.example.net"], ["cdn.example.com"], {}, UNKNOWN, id="one that could not be asked for"),
-        pytest.param(["lb.example.net"], [], {"lb.example.net": ()}, UNKNOWN, id="one without addresses"),
-        pytest.param(
-            ["lb.example.net", "192.0.2.1"], [], {}, UNKNOWN, id="an address elsewhere beside one that is not known"
-        ),
-        pytest.param(["lb.example.net", "192.0.2.9"], [], {}, OWNED, id="an address here beside one that is not known"),
-        pytest.param(
-            ["a.example.net", "b.example.net"],
-            [],
-            {"a.example.net": ("192.0.2.1",), "b.example.net": ("192.0.2.9",)},
-            OWNED,
-            id="one of two",
-        ),
-        pytest.param(["lb.example.net"], [], {"lb.example.net": ("10.0.0.1",)}, UNKNOWN, id="one that is internal"),
-    ],
+    ("name", "trusted"),
+    [("example.org", True), ("a.b.example.org", True), ("*.example.org", True), ("*.a.example.org", True),
+     ("anexample.org", False), ("org", False), ("*.org", False), ("example.org.example.com", False)],
+)  # fmt: skip
+def test_a_name_at_or_below_a_trusted_zone_is_answered_without_a_look(name: str, trusted: bool) -> None:
+    settings = OwnershipSettings(Mode.ENFORCE, zones=("example.net", "example.org"))
+    assert settings.claimed(claim(name)) is (Claimed.NO if trusted else Claimed.ENFORCED)
+
+
+def test_a_trusted_network_says_nothing_about_a_name() -> None:
+    settings = OwnershipSettings(Mode.VERIFY, networks=(ip_network("203.0.113.0/24"),))
+    assert settings.claimed(claim(status=("203.0.113.10",))) is Claimed.VERIFIED
+
+
+# --- which load balancers lead here ---
+
+OUTER, INNER, RELAY, GATE = "203.0.113.10", "203.0.113.11", "10.96.7.7", "10.96.8.8"
+V6: Final = "2001:db8::10"
+STEERED: Final = Targets(
+    ("auto",),
+    services={"switchback/relay": (RELAY,), "switchback/gate": (GATE, "2001:db8::8")},
+    steered={"ingressclass/nginx": "switchback/relay", "gateway/infra/gate": "switchback/gate"},
 )
-def test_a_load_balancer_with_a_hostname_has_its_addresses(
-    status: list[str], aliases: list[str], resolved: dict[str, tuple[str, ...]], expected: Standing
+REPLACING: Final = OwnershipSettings(Mode.VERIFY, replace=True)
+Statuses = Mapping[BalancerKey, list[tuple[str, ...]]]
+
+
+def balancers_of(settings: OwnershipSettings, statuses: Statuses, targets: Targets) -> Balancers:
+    """As find_balancers, with one claim for each place of a status in the list."""
+    return find_balancers(settings, {key: Counter(several) for key, several in statuses.items()}, targets)
+
+
+def test_the_load_balancers_of_a_class_and_of_a_gateway_are_replaced_each_by_its_service() -> None:
+    statuses: Statuses = {("", "nginx"): [(OUTER, V6)], ("infra/gate", "envoy"): [(INNER,)]}
+    found = balancers_of(REPLACING, statuses, STEERED)
+    assert found == Balancers({OUTER: (RELAY,), V6: (RELAY,), INNER: (GATE, "2001:db8::8")})
+
+
+def test_the_target_of_a_gateway_is_no_word_on_the_names_of_its_routes() -> None:
+    """The owner of the Gateway has chosen it, and a tenant attaches a route for any name."""
+    one = claim(target="192.0.2.9", target_from="infra", gateway="infra/gate", status=(OUTER,))
+    assert OwnershipSettings(Mode.VERIFY).claimed(one) is Claimed.VERIFIED
+
+
+@pytest.mark.parametrize("targets", [STEERED, Targets(("192.0.2.1",))], ids=["auto", "an address"])
+@pytest.mark.parametrize("routes", [1, 3], ids=["fewer than others", "more than others"])
+def test_the_load_balancer_of_a_gateway_with_a_target_leads_to_the_rows_of_its_names(
+    targets: Targets, routes: int
 ) -> None:
-    assert judged(claim(*status), "192.0.2.9", aliases=tuple(aliases), resolved=resolved) is expected
+    store = ClaimStore()
+    for number in range(routes):
+        its = claim(target="192.0.2.9", target_from="infra", gateway="infra/gate", status=(OUTER,))
+        store.replace("HTTPRoute", f"shop/{number}", [its])
+    assert find_balancers(REPLACING, store.balancers(), targets) == Balancers({}, {OUTER: ()})
+    for number in range(2):
+        store.replace("Ingress", f"shop/{number}", [claim(ingress_class="nginx", status=(OUTER, INNER))])
+    found = find_balancers(REPLACING, store.balancers(), targets)
+    assert found.known[OUTER] == ()
+    assert found.replaced == ({OUTER: (RELAY,), INNER: (RELAY,)} if targets is STEERED else {})
+
+
+def test_every_status_of_a_class_counts() -> None:
+    many: list[tuple[str, ...]] = [(f"203.0.113.{number}", f"lb{number}.example.net") for number in range(100)]
+    found = balancers_of(REPLACING, {("", "nginx"): many}, STEERED)
+    assert set(found.replaced) == {point for status in many for point in status}
+    assert set(found.replaced.values()) == {(RELAY,)}
 
 
 @pytest.mark.parametrize(
-    ("one", "expected"),
+    ("key", "targets"),
     [
-        pytest.param(claim(ingress_class="nginx"), OWNED, id="no status yet"),
-        pytest.param(claim("192.0.2.1", ingress_class="nginx"), OWNED, id="a load balancer of its own beside it"),
-        pytest.param(claim(ingress_class="other"), FOREIGN, id="another class, whose controller is elsewhere"),
-        pytest.param(claim(ingress_class="nobody"), UNKNOWN, id="a class without any"),
-        pytest.param(claim(), UNKNOWN, id="no class"),
+        pytest.param(("", "other"), STEERED, id="a class that nothing steers"),
+        pytest.param(("", None), STEERED, id="no class"),
+        pytest.param(("infra/other", "envoy"), STEERED, id="a Gateway that nothing steers"),
+        pytest.param(("infra/other", "nginx"), STEERED, id="a Gateway whose class is spelled like a steered one"),
+        pytest.param(("", "nginx"), replace(STEERED, unready=frozenset({"switchback/relay"})), id="an unready Service"),
+        pytest.param(("", "nginx"), replace(STEERED, services={}), id="a Service without an address"),
     ],
 )
-def test_the_controllers_load_balancers_count_for_each_object_of_the_class(one: Claim, expected: Standing) -> None:
-    balancers = {"nginx": ("192.0.2.9",), "other": ("192.0.2.1",), None: ()}
-    assert judged(one, "192.0.2.9", balancers=balancers) is expected
+def test_what_no_ready_service_answers_for_leads_nowhere_because_pods_could_reach_it(
+    key: BalancerKey, targets: Targets
+) -> None:
+    assert balancers_of(REPLACING, {key: [(OUTER,)]}, targets) == Balancers()
 
 
-@pytest.mark.parametrize(
-    ("answers", "expected"),
-    [
-        pytest.param(("192.0.2.9",), OWNED, id="the very address"),
-        pytest.param(("192.0.2.9", "192.0.2.8"), OWNED, id="all of them"),
-        pytest.param(("192.0.2.9", "192.0.2.7"), FOREIGN, id="one address too many"),
-        pytest.param(("192.0.2.7",), FOREIGN, id="another"),
-        pytest.param((), FOREIGN, id="none"),
-    ],
-)
-def test_an_answer_within_the_public_record_is_harmless(answers: tuple[str, ...], expected: Standing) -> None:
-    assert judged(claim("192.0.2.1"), "192.0.2.8", "192.0.2.9", answers=answers) is expected
+def test_an_address_of_two_classes_is_that_of_the_one_with_the_most_claims() -> None:
+    targets = replace(STEERED, steered={"ingressclass/a": "switchback/relay", "ingressclass/b": "switchback/gate"})
+    stale: Statuses = {("", "a"): [(OUTER,)] * 3, ("", "b"): [(OUTER,), (INNER,)]}
+    found = balancers_of(REPLACING, stale, targets)
+    assert found.replaced == {OUTER: (RELAY,), INNER: (GATE, "2001:db8::8")}
+    # Both may share a load balancer: a claimed name has what its own class is answered with.
+    assert found.known == {OUTER: ()}
 
 
-def test_a_static_name_is_never_unverified() -> None:
-    static = Claim(
-        "app.example.org", Reach.NAME, Origin("flag", "--host"), Terms(("192.0.2.7",), status=("192.0.2.1",))
+def test_classes_with_targets_of_their_own_behind_one_load_balancer_have_each_their_own() -> None:
+    targets = Targets(("auto",), {"a": ("192.0.2.1",), "b": ("192.0.2.2",)}, steered={"ingressclass/a": "edge/relay"},
+                      services={"edge/relay": (RELAY,)}, balancers={"ingressclass/a": (V6,)})  # fmt: skip
+    found = balancers_of(REPLACING, {("", "a"): [(OUTER,), (INNER,)], ("", "b"): [(OUTER,)]}, targets)
+    assert found == Balancers({}, {OUTER: (), INNER: ("192.0.2.1",)})
+
+
+def test_the_address_that_a_service_names_is_its_own_whatever_objects_say() -> None:
+    targets = replace(
+        STEERED,
+        steered={"ingressclass/a": "switchback/relay", "ingressclass/b": "switchback/gate"},
+        balancers={"ingressclass/a": (OUTER,)},
     )
-    assert judged(static, "192.0.2.9") is UNKNOWN
+    found = balancers_of(REPLACING, {("", "b"): [(OUTER,)] * 9}, targets)
+    assert found.replaced == {OUTER: (RELAY,)}
+    unready = replace(targets, unready=frozenset({"switchback/relay"}))
+    assert balancers_of(REPLACING, {}, unready) == Balancers()
 
 
-def test_where_the_operator_has_named_the_public_addresses_internal_ones_excuse_nothing() -> None:
-    assert judged(claim("10.0.0.5"), "192.0.2.9", strict=True) is FOREIGN
-    assert judged(claim("10.0.0.5"), "2001:db8::9", strict=True) is UNKNOWN
-    assert judged(claim("10.0.0.5"), "10.0.0.5", strict=True) is OWNED
+def test_a_hostname_in_the_status_of_a_gateway_leads_nowhere() -> None:
+    """Its owner may choose it, and a load balancer called `example.com` would take that name's traffic to him."""
+    statuses: Statuses = {
+        ("infra/gate", "envoy"): [("example.com", INNER)],
+        ("infra/other", "envoy"): [("example.net", OUTER)],
+        ("", "nginx"): [("lb.example.net",)],
+    }
+    found = balancers_of(REPLACING, statuses, STEERED)
+    assert set(found.replaced) == {INNER, "lb.example.net"}
+    assert found.known == {}
 
 
 @pytest.mark.parametrize(
-    ("public", "shown"),
-    [(["192.0.2.1"], "(192.0.2.1)"), ([f"192.0.2.{n}" for n in range(5)], "(192.0.2.0, 192.0.2.1, 192.0.2.2, ...)")],
-    ids=["one", "many"],
+    ("targets", "addresses"),
+    [
+        pytest.param(Targets(("192.0.2.1",)), ("192.0.2.1",), id="an address"),
+        pytest.param(Targets(("192.0.2.9",), {"nginx": ("192.0.2.1",)}), ("192.0.2.1",), id="the class's own address"),
+        pytest.param(
+            Targets(("service:edge/relay",), services={"edge/relay": ("192.0.2.1",)}), ("192.0.2.1",), id="a Service"
+        ),
+        pytest.param(Targets(("service:edge/relay",)), (), id="a Service without an address"),
+        pytest.param(Targets(("status",)), (), id="the status, which differs from name to name"),
+        pytest.param(Targets(()), (), id="no target"),
+    ],
 )
-def test_the_reason_has_the_addresses_of_the_record(public: list[str], shown: str) -> None:
-    assert Finding(tuple(public)).reason == f"its public record points elsewhere {shown}"
-
-
-POINTS = st.sampled_from(
-    ["192.0.2.1", "192.0.2.9", "10.0.0.5", "2001:db8::1", "2001:db8::9", "lb.example.net", "x.org"]
-)
-ADDRESSES = st.lists(st.sampled_from(["192.0.2.1", "192.0.2.9", "10.0.0.5", "2001:db8::1", "2001:db8::9"]))
-
-
-@given(
-    st.lists(POINTS),
-    ADDRESSES.filter(bool),
-    st.lists(POINTS),
-    st.dictionaries(st.sampled_from(["lb.example.net", "x.org"]), ADDRESSES.map(tuple)),
-    ADDRESSES.map(tuple),
-    st.booleans(),
-)
-def test_an_overlap_is_owned_and_a_claim_without_addresses_to_compare_passes(
-    status: list[str],
-    public: list[str],
-    aliases: list[str],
-    resolved: dict[str, tuple[str, ...]],
-    answers: tuple[str, ...],
-    strict: bool,
+def test_what_leads_here_is_told_apart_by_what_its_class_is_answered_with(
+    targets: Targets, addresses: tuple[str, ...]
 ) -> None:
-    rest: Any = {"aliases": tuple(aliases), "resolved": resolved, "strict": strict}
-    found = judged(claim(*status), *public, answers=answers, **rest)
-    assert found is judged(claim(*reversed(status)), *reversed(public), answers=answers[::-1], **rest)
-    if {*status} & {*public, *aliases}:
-        assert found is OWNED
-    if not status:
-        assert found is not FOREIGN
-    if found is FOREIGN:
-        assert not {*status} & {*public}
+    """Two controllers of one cluster: a name that its record leads to the other one must stay there."""
+    assert balancers_of(OwnershipSettings(Mode.VERIFY), {("", "nginx"): [(OUTER,)]}, targets) == Balancers(
+        {}, {OUTER: addresses}
+    )
+
+
+def test_without_replace_auto_the_steered_service_is_only_what_the_names_of_its_class_get() -> None:
+    found = balancers_of(OwnershipSettings(Mode.VERIFY), {("", "nginx"): [(OUTER,)]}, STEERED)
+    assert (found.replaced, set(found.known)) == ({}, {OUTER})
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_off_knows_no_load_balancer_and_replaces_what_is_steered_all_the_same(mode: Mode) -> None:
+    settings = OwnershipSettings(mode, networks=(ip_network("198.51.100.0/24"),), replace=True)
+    found = balancers_of(settings, {("", "nginx"): [(OUTER,)], ("", "other"): [(INNER,)]}, STEERED)
+    assert found.replaced == {OUTER: (RELAY,)}
+    assert found.known == ({} if mode is Mode.OFF else {"198.51.100.0/24": ()})
+
+
+@pytest.mark.parametrize("text", ["198.51.100.0/24", "198.51.100.1", "2001:db8:1::/48", "2001:db8:1::1"])
+def test_a_trusted_network_leads_here(text: str) -> None:
+    network = parse_trust(text)
+    assert not isinstance(network, str)
+    found = balancers_of(OwnershipSettings(Mode.VERIFY, networks=(network,)), {}, STEERED)
+    assert found == Balancers({}, {str(ip_network(text)): ()})
+
+
+def test_a_replacement_that_is_set_wins_over_what_an_object_says() -> None:
+    settings = replace(REPLACING, replaced=((OUTER, ("192.0.2.1",)), ("198.51.100.1", ("192.0.2.2",))))
+    statuses: Statuses = {("", "nginx"): [(OUTER, INNER)], ("", "other"): [("198.51.100.1",)]}
+    found = balancers_of(settings, statuses, STEERED)
+    assert found.replaced == {OUTER: ("192.0.2.1",), INNER: (RELAY,), "198.51.100.1": ("192.0.2.2",)}
+    alone = balancers_of(OwnershipSettings(Mode.OFF, replaced=settings.replaced), statuses, STEERED)
+    assert alone == Balancers(dict(settings.replaced))
+
+
+def found_in(*claims: Claim) -> Balancers:
+    store = ClaimStore()
+    for number, one in enumerate(claims):
+        store.replace("test", str(number), [one])
+    return find_balancers(REPLACING, store.balancers(), STEERED)
+
+
+@pytest.mark.parametrize(
+    ("made", "leads"),
+    [
+        pytest.param(claim(ingress_class="nginx", status=(OUTER,)), True, id="an Ingress"),
+        pytest.param(claim(kind="HTTPRoute", gateway="infra/gate", status=(OUTER,)), True, id="a route of a Gateway"),
+        pytest.param(
+            claim(kind="HTTPRoute", gateway="infra/gate", status=(OUTER,), accepted=False),
+            False,
+            id="a Gateway that no controller has accepted",
+        ),
+        pytest.param(
+            claim(kind="Route", ingress_class="nginx", status=(OUTER,)),
+            False,
+            id="an OpenShift Route chooses its class",
+        ),
+        pytest.param(claim(ingress_class="nginx", target=OWN, status=(OUTER,)), False, id="the addresses of pods"),
+        pytest.param(claim(ingress_class="nginx", declared=(OUTER,)), False, id="what its writer only declares"),
+        pytest.param(claim(ingress_class="nginx"), False, id="no status yet"),
+    ],
+)
+def test_a_load_balancer_leads_here_by_the_word_of_its_controller_alone(made: Claim, leads: bool) -> None:
+    assert (OUTER in found_in(made).replaced) is leads
+    assert found_in(made).known == {}
+
+
+POINTS: Final = (OUTER, INNER, V6, "lb.example.net", "example.com", "no name at all")
+KEYS: Final = (("", "nginx"), ("", "other"), ("", None), ("infra/gate", "envoy"), ("infra/other", "envoy"))
+any_statuses = st.dictionaries(
+    st.sampled_from(KEYS), st.lists(st.lists(st.sampled_from(POINTS), unique=True).map(tuple), max_size=3)
+)
+any_settings = st.builds(
+    OwnershipSettings,
+    st.sampled_from(Mode),
+    networks=st.sampled_from([(), (ip_network("198.51.100.0/24"),)]),
+    replace=st.booleans(),
+    replaced=st.sampled_from([(), ((OUTER, ("192.0.2.1",)),)]),
+)
+
+
+@given(any_statuses, any_settings, st.sampled_from([STEERED, Targets(("192.0.2.1",))]))
+def test_replicas_agree_whatever_the_order_and_nobody_but_a_status_or_a_flag_leads_here(
+    statuses: Statuses, settings: OwnershipSettings, targets: Targets
+) -> None:
+    found = balancers_of(settings, statuses, targets)
+    other = {key: several[::-1] for key, several in reversed(list(statuses.items()))}
+    assert balancers_of(settings, other, targets) == found
+    told = {
+        point
+        for (gateway, _), several in statuses.items()
+        for status in several
+        for point in status
+        if not gateway or is_address(point)
+    }
+    assert {*found.replaced} <= told | dict(settings.replaced).keys()
+    assert {*found.known} <= told | {str(network) for network in settings.networks}
+    if settings.mode is not Mode.OFF and targets is not STEERED:
+        assert told <= {*found.replaced, *found.known}
+
+
+# --- --trust ---
 
 
 @pytest.mark.parametrize(
@@ -208,26 +342,3 @@ def test_a_text_that_is_neither_zone_nor_network_is_refused_in_one_line(text: st
     with pytest.raises(ValueError, match=r"\S") as caught:
         parse_trust(text)
     assert str(caught.value).isprintable()
-
-
-SETTINGS = OwnershipSettings(zones=("example.org",), networks=(ip_network("192.0.2.0/24"), ip_network("2001:db8::/64")))
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("example.org", True), ("a.b.example.org", True), ("*.example.org", True), ("*.a.example.org", True),
-     ("anexample.org", False), ("org", False), ("*.org", False), ("example.org.example.com", False)],
-)  # fmt: skip
-def test_a_name_is_trusted_at_or_below_a_zone(name: str, expected: bool) -> None:
-    assert SETTINGS.trusts_name(name) is expected
-    assert not OwnershipSettings().trusts_name(name)
-
-
-@pytest.mark.parametrize(
-    ("addresses", "expected"),
-    [(["192.0.2.255"], True), (["198.51.100.1", "2001:db8::1"], True), (["192.0.3.0"], False),
-     (["2001:db8:1::"], False), ([], False)],
-)  # fmt: skip
-def test_a_record_is_trusted_by_one_of_its_addresses(addresses: list[str], expected: bool) -> None:
-    assert SETTINGS.trusts_address(addresses) is expected
-    assert not OwnershipSettings().trusts_address(addresses)

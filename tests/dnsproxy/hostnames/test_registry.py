@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.answers.table import HostTable
 from dnsproxy.answers.table_writer import TableWriter
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin, Terms, with_terms
 from dnsproxy.hostnames.guards import Guards
-from dnsproxy.hostnames.ownership import Finding
+from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
@@ -32,8 +33,8 @@ HOSTNAMES: Final = ("example.org", "app.example.org", "x.app.example.org", "inte
 class Following:
     """A registry and the table that follows it."""
 
-    def __init__(self, *, enforce_ownership: bool = False) -> None:
-        self.registry = Registry(targets=TARGETS, guards=GUARDS, enforce_ownership=enforce_ownership)
+    def __init__(self, *, ownership: OwnershipSettings | None = None) -> None:
+        self.registry = Registry(targets=TARGETS, guards=GUARDS, ownership=ownership)
         self.writer = TableWriter(ttl=5, never=self.registry.denied)
 
     def replace(self, key: Key, *claims: Claim) -> None:
@@ -54,11 +55,12 @@ def claim(
     reach: Reach = Reach.ONE_LABEL,
     ingress_class: str | None = None,
     addresses: tuple[str, ...] = (),
+    status: tuple[str, ...] = (),
 ) -> Claim:
     """A claim of an Ingress, or of a line of a hosts file; `reach` applies to wildcards."""
     origin = Origin("hosts file", name) if addresses else Origin("Ingress", name, "shop", created)
     reach = reach if hostname.startswith("*.") else Reach.NAME
-    return Claim(hostname, reach, origin, Terms(addresses, ingress_class))
+    return Claim(hostname, reach, origin, Terms(addresses, ingress_class, status=status))
 
 
 @st.composite
@@ -67,6 +69,7 @@ def object_claims(draw: st.DrawFn) -> tuple[Key, tuple[Claim, ...]]:
     source, name = draw(st.sampled_from(["ingress", "hosts"])), draw(st.sampled_from("abc"))
     created = draw(st.sampled_from(["2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z"]))
     ingress_class = draw(st.sampled_from([None, "inner", "empty"]))
+    status = draw(st.sampled_from([(), ("203.0.113.1",), ("lb.example.net", "203.0.113.2")]))
     wildcard = st.sampled_from([Reach.ONE_LABEL, Reach.ANY_LABELS])
     rows = draw(st.lists(st.tuples(st.sampled_from(HOSTNAMES), st.booleans(), wildcard), max_size=4))
     claims = {}
@@ -78,6 +81,7 @@ def object_claims(draw: st.DrawFn) -> tuple[Key, tuple[Claim, ...]]:
             reach=reach,
             ingress_class=ingress_class,
             addresses=("192.0.2.9",) if source == "hosts" else (),
+            status=() if source == "hosts" else status,
         )
         claims[row.hostname, row.reach] = row
     return (source, name), tuple(claims.values())
@@ -217,53 +221,64 @@ def test_the_rows_of_several_objects_stand_by_their_length(name: str, addresses:
     assert addresses_of(following.table(), name) == addresses
 
 
-ELSEWHERE: Final = Finding(("198.51.100.9",), balancers={"inner": ("192.0.2.3",), None: ("192.0.2.4",)})
-NAMES: Final = [name for host in HOSTNAMES for name in (host, f"*.{host}")]
+VERIFY: Final = OwnershipSettings(Mode.VERIFY, zones=("corp.example.org",))
 
 
-@given(
-    changes,
-    st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from([ELSEWHERE, None])), max_size=6),
-    st.integers(1, 3),
-    st.booleans(),
-)
-def test_findings_before_between_or_after_the_claims_come_to_the_same_table(
-    steps: list[tuple[Key, tuple[Claim, ...]]],
-    found: list[tuple[str, Finding | None]],
-    slice_size: int,
-    enforce: bool,
+@given(changes, st.integers(1, 3))
+def test_following_changes_comes_to_the_load_balancers_of_the_final_claims(
+    steps: list[tuple[Key, tuple[Claim, ...]]], slice_size: int
 ) -> None:
-    mixed, before = (Following(enforce_ownership=enforce) for _ in range(2))
-    for number in range(max(len(steps), len(found))):
-        for hostname, finding in found[number : number + 1]:
-            mixed.registry.set_finding(hostname, finding)
-        for key, claims in steps[number : number + 1]:
-            mixed.replace(key, *claims)
+    mixed = Following()
+    for number, (key, claims) in enumerate(steps):
+        mixed.replace(key, *claims)
         if number % slice_size == 0:
-            mixed.table()
-    for hostname, finding in dict(found).items():
-        before.registry.set_finding(hostname, finding)
-    for key, claims in final_state(steps).items():
-        before.replace(key, *claims)
-    assert contents(mixed.table()) == contents(before.table())
-    one, other = mixed.registry.outcomes, before.registry.outcomes
-    assert set(map(repr, one.unverified())) == set(map(repr, other.unverified()))
-    assert set(map(repr, one.excluded())) == set(map(repr, other.excluded()))
-    assert not (enforce and one.unverified())
+            assert mixed.registry.balancers.replaced == {}
+    expected = {point for _, claims in final_state(steps).items() for one in claims for point in one.terms.status}
+    assert mixed.registry.balancers == build(final_state(steps)).registry.balancers
+    assert set(mixed.registry.balancers.known) == expected
 
 
-def test_a_finding_touches_its_name_alone_and_the_same_one_nothing() -> None:
-    following = build({("ingress", "x"): (claim("app.example.org", ingress_class="inner"), claim("example.org"))})
-    following.table()
-    assert following.registry.set_finding("app.example.org", ELSEWHERE)
-    assert [host.hostname for host in following.registry.changes()] == ["app.example.org"]
-    assert [one.claim.hostname for one in following.registry.outcomes.unverified()] == ["app.example.org"]
-    assert not following.registry.set_finding("app.example.org", ELSEWHERE)
-    assert list(following.registry.changes()) == []
-    assert following.registry.set_finding("app.example.org", None)
-    assert not following.registry.set_finding("app.example.org", None)
-    following.table()
-    assert (following.registry.outcomes.unverified(), following.registry.findings) == ([], {})
+def test_the_load_balancers_are_found_anew_only_after_a_change_of_theirs_or_of_the_targets() -> None:
+    """There can be 100,000 claims, and every new table asks."""
+    registry = Registry(targets=Targets(("auto",)), guards=GUARDS, ownership=OwnershipSettings(replace=True))
+    one = with_terms(claim("app.example.org", ingress_class="nginx"), status=("203.0.113.1",))
+    registry.replace("ingress", "app", [one])
+    first = registry.balancers
+    assert (first.replaced, first.known) == ({}, {})
+    registry.replace("ingress", "other", [claim("b.example.org", "other", ingress_class="nginx")])
+    assert registry.balancers is first
+    registry.set_services({"own/nginx": ("10.96.7.7",)})
+    registry.set_steered({"ingressclass/nginx": "own/nginx"})
+    assert registry.balancers.replaced == {"203.0.113.1": ("10.96.7.7",)}
+    registry.set_services({"own/nginx": ("10.96.7.7",)}, unready=frozenset({"own/nginx"}))
+    assert registry.balancers.replaced == {}
+    registry.replace("ingress", "app", [])
+    assert registry.balancers.known == {}
+
+
+def test_public_dns_has_a_say_in_the_rows_that_objects_claim() -> None:
+    following = Following(ownership=VERIFY)
+    following.replace(("ingress", "a"), claim("app.example.org"), claim("*.example.org"), claim("b.corp.example.org"))
+    following.replace(("ingress", "b"), claim("empty.example.org", "b", ingress_class="empty"))
+    following.replace(("hosts", "c"), claim("own.example.org", addresses=("192.0.2.9",)))
+    claimed = {host.hostname: host.claimed for host in following.registry.changes() if host.addresses}
+    assert claimed == {
+        "app.example.org": Claimed.VERIFIED,
+        "*.example.org": Claimed.VERIFIED,
+        "b.corp.example.org": Claimed.NO,
+        "own.example.org": Claimed.NO,
+    }
+
+
+def test_public_dns_loses_its_say_when_the_operator_takes_a_name_and_has_it_again_after() -> None:
+    following = Following(ownership=VERIFY)
+    following.replace(("ingress", "a"), claim("app.example.org"))
+    found = []
+    for addresses in ((), ("192.0.2.9",), ()):
+        following.replace(("hosts", "b"), *([claim("app.example.org", addresses=addresses)] if addresses else []))
+        found += [(host.claimed, host.addresses) for host in following.registry.changes()]
+    objects = Claimed.VERIFIED, ("192.0.2.1",)
+    assert found == [objects, (Claimed.NO, ("192.0.2.9",)), objects]
 
 
 def test_a_right_counts_from_the_next_judgement_on() -> None:

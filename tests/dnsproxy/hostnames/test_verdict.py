@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin, Terms, with_terms
 from dnsproxy.hostnames.guards import Guards
-from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
-from dnsproxy.hostnames.verdict import judge
+from dnsproxy.hostnames.verdict import LedElsewhere, judge
 
 HOST = "app.example.org"
 TARGETS = Targets(default=("192.0.2.1",), by_class={"inner": ("192.0.2.2", "2001:db8::2"), "empty": ()})
@@ -174,71 +173,12 @@ def test_without_claims_there_is_no_winner() -> None:
     assert (verdict.winner, verdict.addresses, verdict.excluded) == (None, (), ())
 
 
-ELSEWHERE = Finding(("198.51.100.9",), balancers={"inner": ("192.0.2.3",)})
-"""A public record that points to none of the load balancers below."""
-FOREIGN, OWNED = ("192.0.2.3",), ("198.51.100.9",)
-DOUBT = "its public record points elsewhere (198.51.100.9)"
-
-
-def test_an_unverified_winner_is_answered_with_the_reason() -> None:
-    doubted = with_terms(claim("a"), status=FOREIGN)
-    verdict = judge([claim("b"), doubted], targets=TARGETS, guards=Guards(), finding=ELSEWHERE)
-    assert (verdict.winner, verdict.addresses, verdict.doubt) == (doubted, ("192.0.2.1",), DOUBT)
-
-
-def test_a_winner_that_owns_the_name_is_verified_whatever_the_others_are() -> None:
-    owner = with_terms(claim("a"), status=OWNED)
-    verdict = judge(
-        [owner, with_terms(claim("b"), status=FOREIGN)], targets=TARGETS, guards=Guards(), finding=ELSEWHERE
-    )
-    assert (verdict.winner, verdict.doubt) == (owner, "")
-
-
 @pytest.mark.parametrize(
-    ("others", "winner"),
-    [
-        pytest.param([], None, id="nobody else"),
-        pytest.param([with_terms(claim("z"), status=OWNED)], "z", id="the owner"),
-        pytest.param([claim("z")], None, id="not one of whom nothing is known"),
-        pytest.param(
-            [claim("y", ingress_class="inner"), with_terms(claim("z"), status=OWNED)],
-            "z",
-            id="one that owns it, not one whose status is missing",
-        ),
-        pytest.param([LINE], "names:1", id="a static name"),
-    ],
+    ("answered", "done"), [(False, "that is left as it is"), (True, "it is answered all the same")]
 )
-def test_enforced_a_foreign_claim_leaves_its_place_to_the_next(others: list[Claim], winner: str | None) -> None:
-    foreign = with_terms(claim("a"), status=FOREIGN)
-    verdict = judge([foreign, *others], targets=TARGETS, guards=Guards(), finding=ELSEWHERE, enforce=True)
-    assert (verdict.winner.origin.name if verdict.winner else None) == winner
-    assert verdict.doubt == ""
-    reason = next(excluded.reason for excluded in verdict.excluded if excluded.claim == foreign)
-    assert reason == (f"{LINE.origin} has it" if others == [LINE] else f"{DOUBT}, --ownership enforce")
-
-
-@pytest.mark.parametrize("enforce", [True, False], ids=["enforced", "warned"])
-def test_enforced_a_record_that_cannot_be_compared_excludes(enforce: bool) -> None:
-    verdict = judge([claim("a")], targets=TARGETS, guards=Guards(), finding=ELSEWHERE, enforce=enforce)
-    assert bool(verdict.winner) is not enforce
-    if enforce:
-        assert "(198.51.100.9) cannot be compared with a load balancer" in verdict.excluded[0].reason
-
-
-@pytest.mark.parametrize("enforce", [True, False], ids=["enforced", "warned"])
-def test_enforced_a_name_is_not_answered_before_its_record_was_looked_up(enforce: bool) -> None:
-    verdict = judge([claim("a"), LINE], targets=TARGETS, guards=Guards(), enforce=enforce, looked=False)
-    assert verdict.winner == LINE
-    verdict = judge([claim("a")], targets=TARGETS, guards=Guards(), enforce=enforce, looked=False)
-    assert bool(verdict.winner) is not enforce
-    if enforce:
-        assert verdict.excluded[0].reason == "its public record was not looked up yet, --ownership enforce"
-
-
-def test_a_guard_overrides_a_finding() -> None:
-    foreign = with_terms(claim("a"), status=FOREIGN)
-    verdict = judge([foreign], targets=TARGETS, guards=Guards(deny=(HOST,)), finding=ELSEWHERE, enforce=True)
-    assert [excluded.reason for excluded in verdict.excluded] == ["it is denied (--deny)"]
+def test_a_name_that_leads_elsewhere_says_where_and_what_is_done(answered: bool, done: str) -> None:
+    led = LedElsewhere(HOST, claim("a"), ("198.51.100.9", "2001:db8::9"), answered=answered)
+    assert led.reason == f"its public record leads elsewhere (198.51.100.9, 2001:db8::9): {done}"
 
 
 def test_a_whole_top_level_domain_is_for_the_operator_alone() -> None:
@@ -249,14 +189,6 @@ def test_a_whole_top_level_domain_is_for_the_operator_alone() -> None:
     assert judge([wild, static], targets=TARGETS, guards=Guards()).winner == static
     assert judge([wild], targets=TARGETS, guards=Guards(zones=("lan",))).winner == wild
 
-
-any_findings = st.none() | st.builds(
-    Finding,
-    st.sampled_from([OWNED, FOREIGN, ("192.0.2.1",)]),
-    aliases=st.sampled_from([(), ("lb.example.org",)]),
-    resolved=st.sampled_from([{}, {"lb.example.org": FOREIGN}]),
-    balancers=st.sampled_from([{}, {None: FOREIGN}, {"inner": OWNED}]),
-)
 
 any_claims = st.builds(
     claim,
@@ -272,24 +204,15 @@ any_claims = st.builds(
         routed=st.booleans(),
         target=st.sampled_from([None, "192.0.2.4", "status"]),
         annotated=st.booleans(),
-        declared=st.sampled_from([(), FOREIGN]),
-        status=st.sampled_from([(), STATUS, OWNED, FOREIGN]),
+        declared=st.sampled_from([(), ("192.0.2.3",)]),
+        status=st.sampled_from([(), STATUS, ("192.0.2.3",), ("198.51.100.9",)]),
     )
 ) | st.sampled_from([FLAG, LINE])
 
 
-@given(
-    st.lists(any_claims, max_size=8).flatmap(lambda claims: st.tuples(st.just(claims), st.permutations(claims))),
-    any_findings,
-    st.booleans(),
-)
-def test_the_verdict_depends_on_the_set_of_claims_alone(
-    orders: tuple[list[Claim], list[Claim]], finding: Finding | None, enforce: bool
-) -> None:
-    one, other = (
-        judge(claims, targets=TARGETS, guards=Guards(), finding=finding, enforce=enforce) for claims in orders
-    )
+@given(st.lists(any_claims, max_size=8).flatmap(lambda claims: st.tuples(st.just(claims), st.permutations(claims))))
+def test_the_verdict_depends_on_the_set_of_claims_alone(orders: tuple[list[Claim], list[Claim]]) -> None:
+    one, other = (judge(claims, targets=TARGETS, guards=Guards()) for claims in orders)
     assert one == other
-    assert not (one.doubt and (enforce or one.winner is None))
     named = [excluded.claim for excluded in one.excluded] + ([one.winner] if one.winner else [])
     assert sorted(map(repr, named)) == sorted(map(repr, orders[0]))

@@ -14,7 +14,7 @@ import pytest
 import trio
 from prometheus_client import CollectorRegistry
 
-from dnsproxy.admin.publication import Publication, format_document, names_of, parse_document
+from dnsproxy.admin.publication import Publication, format_document, parse_document, rows_of
 from dnsproxy.admin.publication_route import PATH, PublicationRoute
 from dnsproxy.answers.table import HostTable
 from dnsproxy.publish import parts
@@ -229,9 +229,9 @@ async def test_one_document_is_made_for_all_who_ask_at_once(monkeypatch: pytest.
 
     def names(table: HostTable) -> object:
         made.append(table)
-        return names_of(table)
+        return rows_of(table)
 
-    monkeypatch.setattr("dnsproxy.admin.publication_route.names_of", names)
+    monkeypatch.setattr("dnsproxy.admin.publication_route.rows_of", names)
     published = PublicationRoute(lambda: table, ttl=lambda: 5)
     tags = set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address, ip_network
 from typing import Any, Final
 
 import msgspec
@@ -12,12 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.admin.pages.routes import table_routes
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Verdict
+from dnsproxy.replace.balancers import OWN, make_target
 from dnsproxy.zone.serials import following
 from dnsproxy.zone.table_zone import owner_of
 from sidecar.admin.answers import Answer
@@ -32,6 +36,13 @@ TARGETS: Final = Targets(
     services={"edge/relay": ("192.0.2.3",)},
 )
 HOLD: Final = 60.0
+OWNERSHIP: Final = OwnershipSettings(
+    Mode.VERIFY,
+    zones=("shop.example.net",),
+    networks=(ip_network("198.51.100.0/24"),),
+    replaced=(("203.0.113.9", ("192.0.2.9", "2001:db8::9")),),
+)
+STATUSES: Final = ((), ("203.0.113.10",), ("203.0.113.11", "2001:db8::11"), ("lb.example.net",))
 
 
 @st.composite
@@ -40,12 +51,17 @@ def claims(draw: st.DrawFn, number: int) -> tuple[Claim, ...]:
     namespace = draw(st.sampled_from(["shop", "edge"]))
     created = f"2026-0{draw(st.integers(1, 3))}-01T00:00:00Z"
     ingress_class = draw(st.sampled_from([None, *TARGETS.by_class]))
+    status = draw(st.sampled_from(STATUSES))
+    annotated = draw(st.booleans())
     found = {}
     for hostname in draw(st.lists(st.sampled_from(HOSTNAMES), max_size=3)):
         reach = draw(st.sampled_from(Reach))
         name = hostname if reach is Reach.NAME else f"*.{hostname}"
         found[name, reach] = Claim(
-            name, reach, Origin("Ingress", f"i{number}", namespace, created), Terms((), ingress_class)
+            name,
+            reach,
+            Origin("Ingress", f"i{number}", namespace, created),
+            Terms((), ingress_class, status=status, annotated=annotated),
         )
     return tuple(found.values())
 
@@ -82,7 +98,9 @@ class World:
         """Every table that a primary published."""
         self.objects: dict[int, tuple[Claim, ...]] = {}
         self.saved: list[bytes] | None = None
-        self.primary = PrimarySide(start=serial, targets=TARGETS, hold=HOLD, shown=self.seen.append)
+        self.primary = PrimarySide(
+            start=serial, targets=TARGETS, hold=HOLD, ownership=OWNERSHIP, shown=self.seen.append
+        )
         self.replica = ReplicaSide(self._check)
 
     def _check(self, shown: Shown) -> None:
@@ -135,7 +153,13 @@ class World:
     async def _restart_primary(self, start: int, ttl: int, guards: Guards) -> None:
         """Another process reads the same objects; its serials begin later, and its journal is empty."""
         self.primary = PrimarySide(
-            start=start, ttl=ttl, targets=TARGETS, guards=guards, hold=HOLD, shown=self.seen.append
+            start=start,
+            ttl=ttl,
+            targets=TARGETS,
+            guards=guards,
+            hold=HOLD,
+            ownership=OWNERSHIP,
+            shown=self.seen.append,
         )
         for number, found in self.objects.items():
             self.primary.registry.replace("ingress", str(number), found)
@@ -151,7 +175,7 @@ class World:
         assert show(replica.table) == show(primary.table)
         for name in map(wire_name, ASKED):
             ours, theirs = replica.table.find(name), primary.table.find(name)
-            assert (ours and ours.addresses) == (theirs and theirs.addresses)
+            assert (ours and (ours.addresses, ours.claimed)) == (theirs and (theirs.addresses, theirs.claimed))
         for (hostname, reach), verdict in primary.verdicts.items():
             assert explained(replica.registry.verdict(hostname, reach)) == explained(verdict)
         await replica.refresh(primary)
@@ -164,7 +188,7 @@ def _unready(*, dead: bool) -> frozenset[str]:
 
 def explained(verdict: Verdict) -> tuple[object, ...]:
     """What pages and `explain` say of a name."""
-    return verdict.winner, verdict.unready, verdict.addresses, verdict.excluded, verdict.doubt, verdict.waits
+    return verdict.winner, verdict.unready, verdict.addresses, verdict.excluded, verdict.waits
 
 
 @given(STEPS, st.sampled_from([1, 1 << 31, (1 << 32) - 2]))
@@ -211,5 +235,32 @@ def test_a_name_like_the_owner_of_a_long_one_takes_its_place_neither_in_the_zone
         await replica.refresh(primary)
         assert show(replica.table) == show(primary.table)
         assert replica.table.find(wire_name(hashed))
+
+    trio.run(play)
+
+
+def test_the_load_balancers_of_a_primary_lead_to_its_replica_and_go_with_the_last_object() -> None:
+    """Also where no row changes but one that is gone, and a balancer alone makes a version."""
+
+    async def play() -> None:
+        primary, replica = PrimarySide(targets=TARGETS, ownership=OWNERSHIP), ReplicaSide()
+        seen = []
+        for status in (("203.0.113.10",), ("203.0.113.11", "lb.example.net"), ()):
+            terms = Terms((), "inner", status=status)
+            claim = Claim("app.example.org", Reach.NAME, Origin("Ingress", "app", "shop"), terms)
+            primary.registry.replace("ingress", "app", [claim])
+            await primary.swap()
+            await replica.refresh(primary)
+            assert show(replica.table) == show(primary.table)
+            found = replica.table.find(wire_name("app.example.org"))
+            assert found is not None
+            assert found.claimed is Claimed.VERIFIED
+            leads = replica.table.leads
+            seen.append(
+                [leads.by_address(ip_address(f"203.0.113.{last}").packed, claimed=True) for last in (9, 10, 11)]
+            )
+            assert leads.by_address(ip_address("198.51.100.7").packed, claimed=True) == OWN
+        inner, given = make_target(TARGETS.by_class["inner"]), make_target(OWNERSHIP.replaced[0][1])
+        assert seen == [[given, inner, None], [given, None, inner], [given, None, None]]
 
     trio.run(play)

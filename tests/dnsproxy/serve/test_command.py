@@ -116,6 +116,59 @@ def test_the_target_auto_follows_the_services_of_a_namespace(made: list[ServeSet
     assert "--routes-namespace is for --target auto" in refused.output
 
 
+AUTO = ("--source", "ingress", "--target", "auto")
+VERIFIED = OwnershipSettings(Mode.VERIFY, replace=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        pytest.param(AUTO, VERIFIED, id="auto"),
+        pytest.param(("--source", "gateway", "--target-for", "envoy=auto"), VERIFIED, id="auto for one class"),
+        pytest.param(
+            ("--source", "ingress", "--target", "192.0.2.1"), OwnershipSettings(Mode.WARN), id="an address is meant"
+        ),
+        pytest.param(("--source", "ingress", "--target", "status"), OwnershipSettings(Mode.WARN), id="the status"),
+        pytest.param((*AUTO, "--replace", "auto"), VERIFIED, id="auto, said too"),
+        pytest.param((*AUTO, "--replace", "off"), OwnershipSettings(Mode.VERIFY), id="verified and not replaced"),
+        pytest.param((*AUTO, "--ownership", "off"), OwnershipSettings(Mode.OFF, replace=True), id="replaced alone"),
+        pytest.param((*AUTO, "--ownership", "warn"), OwnershipSettings(Mode.WARN, replace=True), id="told"),
+        pytest.param(
+            ("--source", "ingress", "--target", "192.0.2.1", "--ownership", "verify"),
+            OwnershipSettings(Mode.VERIFY),
+            id="an address, verified",
+        ),
+        pytest.param(
+            (*AUTO, "--replace", "203.0.113.10=10.96.7.7"),
+            OwnershipSettings(Mode.VERIFY, replace=True, replaced=(("203.0.113.10", ("10.96.7.7",)),)),
+            id="one more, which leaves auto as it is",
+        ),
+        pytest.param(
+            ("--replace", "203.0.113.10=10.96.7.7"),
+            OwnershipSettings(Mode.WARN, replaced=(("203.0.113.10", ("10.96.7.7",)),)),
+            id="without a cluster",
+        ),
+    ],
+)  # fmt: skip
+def test_names_are_verified_and_replies_replaced_where_a_service_is_steered(
+    made: list[ServeSettings], arguments: tuple[str, ...], expected: OwnershipSettings
+) -> None:
+    result = invoke(*UPSTREAM, *arguments)
+    assert result.exit_code == 0, result.output
+    assert made[0].ownership == expected
+
+
+def test_variables_set_what_is_verified_trusted_and_replaced(made: list[ServeSettings]) -> None:
+    replaced = "auto 203.0.113.10=10.96.7.7 203.0.113.11=10.96.7.7,10.96.7.8"
+    variables = {"DNSPROXY_REPLACE": replaced, "DNSPROXY_TRUST": "example.org 198.51.100.1", "DNSPROXY_OWNERSHIP": ""}
+    result = CliRunner().invoke(main, ["serve", *UPSTREAM, *AUTO], env=variables)
+    assert result.exit_code == 0, result.output
+    found = made[0].ownership
+    assert (found.mode, found.replace, found.zones) == (Mode.VERIFY, True, ("example.org",))
+    assert [str(one) for one in found.networks] == ["198.51.100.1/32"]
+    assert found.replaced == (("203.0.113.10", ("10.96.7.7",)), ("203.0.113.11", ("10.96.7.7", "10.96.7.8")))
+
+
 def test_the_target_for_a_class_may_be_for_an_istio_selector(made: list[ServeSettings]) -> None:
     given = ("--target-for", "app=gateway,istio=ingressgateway=192.0.2.20", "--target-for", "inner=192.0.2.21")
     assert invoke(*UPSTREAM, "--source", "ingress", *given).exit_code == 0
@@ -144,6 +197,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         *("--max-names-per-object", "5", "--max-names-per-namespace", "60", "--max-names", "700"),
         *("--ownership", "enforce", "--trust", "Shop.example.org."),
         *("--trust", "203.0.113.0/24", "--trust", "2001:db8::7"),
+        *("--replace", "203.0.113.10=10.96.7.7", "--replace", "2001:DB8::0010 = 2001:db8::7,10.96.7.7"),
     )
     assert result.exit_code == 0, result.output
     (settings,) = made
@@ -165,6 +219,11 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     assert settings.ownership.mode is Mode.ENFORCE
     assert settings.ownership.zones == ("shop.example.org",)
     assert [str(one) for one in settings.ownership.networks] == ["203.0.113.0/24", "2001:db8::7/128"]
+    assert not settings.ownership.replace
+    assert settings.ownership.replaced == (
+        ("203.0.113.10", ("10.96.7.7",)),
+        ("2001:db8::10", ("2001:db8::7", "10.96.7.7")),
+    )
     assert (settings.ttl, settings.admin, settings.hosts_file) == (30, None, hosts)
     assert settings.limits == NameLimits(per_object=5, per_namespace=60, total=700)
     assert (settings.lameduck, settings.drain, settings.inherit, settings.hold) == (2.5, 1.0, True, 3600.0)
@@ -256,6 +315,42 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         pytest.param(("--trust", "192.0.2.7/24"), "--trust: '192.0.2.7/24' is not a network", id="host bits set"),
         pytest.param(("--trust", "*.example.org"), "name the zone, example.org", id="wildcard as a zone"),
         pytest.param(("--trust", "192.0.2.300"), "--trust: '192.0.2.300' is neither", id="neither zone nor address"),
+        pytest.param(("--replace", "Auto"), "--replace: 'Auto' is not ADDRESS=TARGET", id="replace in other case"),
+        pytest.param(("--replace", "203.0.113.10"), "'203.0.113.10' is not ADDRESS=TARGET", id="replaced by nothing"),
+        pytest.param(("--replace", "203.0.113.10="), "--replace: '' is not an", id="replaced by an empty text"),
+        pytest.param(("--replace", "lb.example.org=10.96.7.7"), "'lb.example.org' is not an", id="replaced name"),
+        pytest.param(("--replace", "203.0.113.0/24=10.96.7.7"), "'203.0.113.0/24' is not an", id="replaced network"),
+        pytest.param(("--replace", "203.0.113.10=relay"), "--replace: 'relay' is not an", id="replaced by a name"),
+        pytest.param(("--replace", "203.0.113.10=0.0.0.0"), "'0.0.0.0' is not an", id="replaced by no address"),
+        pytest.param(("--replace", "auto"), "--replace auto is for --target auto", id="auto without a cluster"),
+        pytest.param(
+            ("--replace", "auto", "--source", "ingress", "--target", "192.0.2.1"),
+            "--replace auto is for --target auto",
+            id="auto with an address as the target",
+        ),
+        pytest.param(
+            (*AUTO, "--replace", "off", "--replace", "auto"), "--replace off replaces nothing", id="auto and off"
+        ),
+        pytest.param(
+            ("--replace", "203.0.113.10=10.96.7.7", "--replace", "off"),
+            "--replace off replaces nothing: leave out the other --replace",
+            id="an address and off",
+        ),
+        pytest.param(
+            ("--replace", "2001:db8::10=10.96.7.7", "--replace", "2001:DB8:0::10=10.96.7.8"),
+            "--replace 2001:db8::10=...: give all its targets in one value",
+            id="an address that is replaced twice",
+        ),
+        pytest.param(
+            ("--replace", "203.0.113.10=10.96.7.7,203.0.113.11", "--replace", "203.0.113.11=10.96.7.8"),
+            "--replace: 203.0.113.11 is replaced, and replaces another address",
+            id="a chain of replacements",
+        ),
+        pytest.param(
+            ("--replace", "203.0.113.10=203.0.113.10"),
+            "--replace: 203.0.113.10 is replaced, and replaces another address",
+            id="replaced by itself",
+        ),
         pytest.param(("--zone", "-bad-"), "--zone: '-bad-'", id="bad zone"),
         pytest.param(("--zone", "*.example.org"), "--zone: '*.example.org' is a wildcard", id="wildcard for a zone"),
         pytest.param(("--cluster-domain", "*.k8s.test"), "name the zone, k8s.test", id="wildcard for the cluster"),

@@ -14,6 +14,7 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
+from dnsproxy.replace.verdicts import LeadsTo, Verdict
 from dnsproxy.serve.metrics import ServerCollector
 from sidecar.admin.port import make_registry
 from tests.kit import messages
@@ -101,6 +102,20 @@ async def test_names_over_the_share_of_their_namespace_are_counted() -> None:
             claims.shares.replace("Ingress", f"shop/app{number}", [claim])
         assert list(claims.shares.settle()) == []
         assert registry.get_sample_value("dnsproxy_names_left_out") == 2
+
+
+async def test_claimed_names_that_were_asked_are_counted_by_where_they_lead_and_replaced_replies_too() -> None:
+    async with faulty_upstream() as server, running(server.endpoint) as world:
+        registry = registry_of(world)
+        verdicts = world.forwarder.verification.verdicts
+        until = trio.current_time() + 60
+        for number, place in enumerate([LeadsTo.HERE, LeadsTo.HERE, LeadsTo.ELSEWHERE]):
+            verdicts.note(bytes([number]), messages.A, Verdict(place, until), below=False)
+        world.server.counters.forward_replaced += 7
+        name = "dnsproxy_claimed_names_asked"
+        found = {place: registry.get_sample_value(name, {"leads": place.value}) for place in LeadsTo}
+        assert found == {LeadsTo.HERE: 2, LeadsTo.NOWHERE: 0, LeadsTo.ELSEWHERE: 1}
+        assert registry.get_sample_value("dnsproxy_forward_replaced_total") == 7
 
 
 async def test_no_name_that_is_asked_for_becomes_a_label() -> None:

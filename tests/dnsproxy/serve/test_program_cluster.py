@@ -17,7 +17,9 @@ import trio
 from dnsproxy.cluster_dns.object_ref import ObjectRef
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.targets import Targets
+from dnsproxy.publish.source import ServerSource
 from dnsproxy.serve.service import Bound
 from dnsproxy.serve.settings import UpstreamConfigMaps
 from dnsproxy.snapshot.file import write_file
@@ -26,10 +28,12 @@ from dnsproxy.sources.selection import Selection
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from dnsproxy.sources.static_names import parse_host_flag
 from sidecar.admin.asking import ask as ask_admin
-from tests.dnsproxy.sources.test_cluster_sources import RELAY, RELAYS, claim_of, make_api
+from sidecar.values.host_port import HostPort
+from tests.dnsproxy.sources.test_cluster_sources import RELAY, RELAYS, claim_of, make_api, put_ingress
 from tests.kit.faulty_api import failure
 from tests.kit.faulty_upstream import faulty_upstream
 from tests.kit.live_api import LiveApi
+from tests.kit.public_dns import PublicDns
 from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
 
 ALL: Final = ClusterSettings(ingress=IngressOptions(), gateway=GatewayOptions())
@@ -116,6 +120,25 @@ async def test_every_source_is_answered_and_nothing_is_noted(tmp_path: Path) -> 
         page = (await get(bound.admin, "/"))[1]
     for kind in ("Ingress", "IngressClass", "Gateway", "HTTPRoute", "Namespace", "Service edge/relay"):
         assert re.search(f'<th scope="row">{kind}</th><td><span class="value" data-level="ok"[^>]*>watching<', page)
+
+
+async def test_publishers_get_claimed_names_that_do_not_lead_elsewhere_and_the_others_are_answered_by_public_dns(
+    tmp_path: Path,
+) -> None:
+    api = make_api()
+    put_ingress(api, "www.example.org")
+    public = PublicDns("www.example.org 60 A 198.51.100.7")
+    async with faulty_upstream(public, public) as there, served_over_tcp(api) as url:
+        ownership, forwarding = OwnershipSettings(Mode.VERIFY), ForwardSettings((there.endpoint,))
+        async with serving_cluster(url, tmp_path, ownership=ownership, forwarding=forwarding) as bound:
+            await until_ready(bound, "ready, 3 names\n")
+            assert bound.admin is not None
+            publication = await ServerSource(HostPort("127.0.0.1", bound.admin.port)).read()
+            rewrites = await read(bound, "/rewrites")
+            assert addresses_in(await ask(bound.dns[0], "www.example.org")) == ["198.51.100.7"]
+    assert [name.hostname for name in publication.names] == ["app.example.org", "web.example.org"]
+    assert sorted(name for name, *_ in rewrites["names"]) == ["app.example.org", "web.example.org"]
+    assert rewrites["waiting_for"] == []
 
 
 @pytest.mark.parametrize(

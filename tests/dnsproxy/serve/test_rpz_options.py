@@ -16,7 +16,7 @@ from dnsproxy.primary.settings import LOOPBACK, LeaseRef, RpzSettings, ServiceEn
 from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.secondary.source import RpzSource
 from dnsproxy.serve.settings import ServeSettings
-from dnsproxy.zone.policy import Wildcards
+from dnsproxy.zone.policy import Triggers, Wildcards
 from dnsproxy.zone.tsig_keys import TsigKey
 from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.serve.test_command import UPSTREAM, invoke, made
@@ -51,6 +51,14 @@ def test_all_flags_of_a_primary(made: list[ServeSettings], tmp_path: Path) -> No
     services = ServiceEndpoints(ObjectRef("dns", "replicas"))
     assert found.notify == (Endpoint("192.0.2.5", 53), Endpoint("2001:db8::5", 5353), services)
     assert (found.wildcards, found.serial) == (Wildcards.WIDEN, tmp_path / "serial")
+    assert found.triggers is Triggers.ADDRESSES
+
+
+@pytest.mark.parametrize("triggers", Triggers)
+def test_the_triggers_are_given_by_flag_or_by_variable(made: list[ServeSettings], triggers: Triggers) -> None:
+    assert invoke(*UPSTREAM, *RPZ, "--rpz-triggers", triggers.value).exit_code == 0
+    assert invoke(*UPSTREAM, *RPZ, DNSPROXY_RPZ_TRIGGERS=triggers.value).exit_code == 0
+    assert [one.rpz and one.rpz.triggers for one in made] == [triggers] * 2
 
 
 def test_variables_do_the_same(made: list[ServeSettings]) -> None:
@@ -112,6 +120,9 @@ LONG: Final = ".".join(["z" * 60] * 4)
         pytest.param([*RPZ, "--rpz-notify", "192.0.2.1:70000"], "--rpz-notify", id="port 70,000"),
         pytest.param([*RPZ, "--rpz-notify", "service:replicas"], "--rpz-notify", id="a Service without a namespace"),
         pytest.param([*RPZ, "--rpz-wildcards", "all"], "--rpz-wildcards", id="an unknown way with wildcards"),
+        pytest.param([*RPZ, "--rpz-triggers", "rpz-ip"], "--rpz-triggers", id="unknown triggers"),
+        pytest.param([*RPZ, "--rpz-triggers", ""], "--rpz-triggers", id="no triggers"),
+        pytest.param([*RPZ, "--rpz-triggers", "names,addresses"], "--rpz-triggers", id="both triggers"),
         pytest.param([*RPZ, "--rpz-serial", "lease:dns"], "--rpz-serial", id="a Lease without a namespace"),
         pytest.param([*RPZ, "--rpz-serial", ""], "--rpz-serial", id="no place for the serial"),
         pytest.param(["--rpz-allow", "192.0.2.0/24"], "--rpz-allow is for --rpz ZONE", id="a network without a zone"),

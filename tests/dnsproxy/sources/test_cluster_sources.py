@@ -439,17 +439,3 @@ async def test_claims_are_not_consistent_until_what_a_snapshot_had_too_much_is_f
             await trio.lowlevel.checkpoint()
         assert store.restored("Ingress") == 0
         assert len(store.names()) == 251
-
-
-async def test_the_hostnames_whose_claims_changed_are_reported() -> None:
-    told: set[str] = set()
-    api = make_api()
-    registry = Registry(targets=Targets(("192.0.2.10",)), guards=Guards())
-    keeper = TableKeeper(registry, ttl=5, publish=lambda _: None, sources=())
-    sources = ClusterSources(ALL, keeper, on_claims=told.update)
-    async with client_in_memory(api) as client, trio.open_nursery() as nursery:
-        nursery.start_soon(sources.follow, client)
-        while len(told) < 3:  # noqa: ASYNC110  # what it looks at is plain state of the code under test
-            await trio.sleep(0.01)
-        nursery.cancel_scope.cancel()
-    assert told == {f"{name}.example.org" for name in ("app", "web", "git")}

@@ -100,7 +100,9 @@ def test_types_have_names_and_numbers(text: str, number: int) -> None:
         pytest.param({"type": "65536"}, "is not a query type", id="type number"),
         pytest.param({"type": "TYPE-1"}, "is not a query type", id="negative type"),
         pytest.param(
-            {"outcome": "answered"}, "it is one of table, zone, upstream, refused, failed, dropped", id="outcome"
+            {"outcome": "answered"},
+            "it is one of table, zone, upstream, replaced, refused, failed, dropped",
+            id="outcome",
         ),
         pytest.param({"name": "."}, "is not a name; try app.example.org or *.example.org", id="name"),
         pytest.param({"name": "x" * 1_001}, "is not a name", id="long name"),

@@ -7,37 +7,52 @@ from collections.abc import Iterable, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.answers.answer_records import Answers, Claimed
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.dns.names import Reach
+from dnsproxy.replace.balancers import Balancers
 from dnsproxy.workers.feed import FeedReader, FeedWriter
 from dnsproxy.workers.messages import FOR_SPAWNER, Begin, Frames, HostRows, Publish, frame
 
 NAMES = ("a.example.org", "b.example.org", "a.b.example.org", "*.example.org", "*.b.example.org")
 SERVICES = ("", "shop/web", "shop/other")
 ZONES = ("example.org", "b.example.org")
+BALANCERS = (
+    Balancers(),
+    Balancers({"203.0.113.10": ("10.96.7.7", "2001:db8::7")}),
+    Balancers({"lb.example.net": ("10.96.7.7",)}, {"203.0.113.10": (), "198.51.100.0/24": ()}),
+)
 
 
 def hosts() -> st.SearchStrategy[Host]:
     """Hosts of a few names, so that they change and go."""
 
-    def make(name: str, last: int, barred: bool, many: bool, service: str) -> Host:
+    def make(name: str, last: int, barred: bool, many: bool, service: str, claimed: Claimed) -> Host:
         addresses = (f"192.0.2.{last}",) if last else ()
         if not name.startswith("*"):
-            return Host(name, Reach.NAME, addresses, barred and not addresses, service)
-        return Host(name, Reach.ANY_LABELS if many else Reach.ONE_LABEL, addresses, service=service)
+            return Host(name, Reach.NAME, addresses, barred and not addresses, service, claimed)
+        reach = Reach.ANY_LABELS if many else Reach.ONE_LABEL
+        return Host(name, reach, addresses, service=service, claimed=claimed)
 
     return st.builds(
-        make, st.sampled_from(NAMES), st.integers(0, 3), st.booleans(), st.booleans(), st.sampled_from(SERVICES)
+        make,
+        st.sampled_from(NAMES),
+        st.integers(0, 3),
+        st.booleans(),
+        st.booleans(),
+        st.sampled_from(SERVICES),
+        st.sampled_from(Claimed),
     )
 
 
-Step = Host | Sequence[str] | frozenset[str] | int | None
-"""A host, closed zones, unready Services, another TTL with an empty table, or the publication of a version."""
+Step = Host | Sequence[str] | frozenset[str] | Balancers | int | None
+"""A host, closed zones, unready Services, load balancers, another TTL with an empty table, or a publication."""
 STEPS = st.lists(
     st.one_of(
         hosts(),
         st.lists(st.sampled_from(ZONES), unique=True),
         st.frozensets(st.sampled_from(SERVICES[1:])),
+        st.sampled_from(BALANCERS),
         st.integers(5, 6),
         st.none(),
         st.none(),
@@ -49,17 +64,20 @@ STEPS = st.lists(
 def content(table: HostTable) -> object:
     """All that a table says, as comparable values."""
     return (
-        {name: (one.addresses, one.service) for name, one in table.exact.items()},
-        {
-            name: [None if one is None else (one.addresses, one.service) for one in pair]
-            for name, pair in table.wildcards.items()
-        },
+        {name: row(one) for name, one in table.exact.items()},
+        {name: [None if one is None else row(one) for one in pair] for name, pair in table.wildcards.items()},
         dict(table.above),
         set(table.never),
         table.closed,
         table.unready,
+        table.leads.balancers,
+        table.ttl,
         len(table),
     )
+
+
+def row(one: Answers) -> object:
+    return one.addresses, one.service, one.claimed
 
 
 def play(steps: Iterable[Step]) -> tuple[bytes, list[object]]:
@@ -80,6 +98,8 @@ def play(steps: Iterable[Step]) -> tuple[bytes, list[object]]:
             writer = begin(step, version=writer.version)
         elif isinstance(step, frozenset):
             writer.forward(step)
+        elif isinstance(step, Balancers):
+            writer.lead(step)
         elif step is not None:
             writer.close(step)
         else:
@@ -130,13 +150,23 @@ def test_what_did_not_change_is_not_sent_again() -> None:
     writer = FeedWriter(ttl=5, send=sent.append)
     writer.close(["example.org"])
     writer.forward(frozenset({"shop/web"}))
+    writer.lead(BALANCERS[1])
     writer.publish()
     writer.publish()
     writer.put(Host("a.example.org", Reach.NAME, ("192.0.2.1",)))
     writer.publish()
     assert sent == [
         Begin(5, ()),
-        Publish(1, ("example.org",), frozenset({"shop/web"})),
-        HostRows([("a.example.org", Reach.NAME, ("192.0.2.1",), False, "")]),
+        Publish(1, ("example.org",), frozenset({"shop/web"}), BALANCERS[1]),
+        HostRows([("a.example.org", Reach.NAME, ("192.0.2.1",), False, "", Claimed.NO)]),
         Publish(2),
     ]
+
+
+def test_load_balancers_that_go_are_a_change_that_is_sent() -> None:
+    sent: list[Begin | HostRows | Publish] = []
+    writer = FeedWriter(ttl=5, send=sent.append)
+    for lead in (BALANCERS[2], BALANCERS[2], Balancers()):
+        writer.lead(lead)
+        writer.publish()
+    assert sent == [Begin(5, ()), Publish(1, balancers=BALANCERS[2]), Publish(2, balancers=Balancers())]

@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.answers.table import Host
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import PLAIN, Claim, Origin, Terms
 from dnsproxy.hostnames.registry import Judgement
 from dnsproxy.hostnames.verdict import Excluded, Verdict
+from dnsproxy.replace.balancers import Balancers, Leads
+from dnsproxy.zone.address_rules import make_address_rules
 from dnsproxy.zone.control import FORMAT, Control, SavedGuards, format_control, parse_control
 from dnsproxy.zone.reading import records_of, text_of
 from dnsproxy.zone.rows import format_row, parse_row
@@ -39,7 +42,13 @@ def answered(excluded: int = 0, addresses: tuple[str, ...] = ("192.0.2.1",)) -> 
 
 
 ROW: Final = format_row(HOSTNAME, [answered(2)]) or b""
-CONTROL: Final = Control(FORMAT, 5, ("edge/relay",), SavedGuards(deny=("intern.example.org",)), ("192.0.2.1",))
+BALANCERS: Final = Balancers(
+    {"203.0.113.10": ("192.0.2.1", "2001:db8::1"), "lb.example.net": ("192.0.2.1",)},
+    {"203.0.113.11": ("192.0.2.2",), "198.51.100.0/24": (), "2001:db8:1::/48": ()},
+)
+CONTROL: Final = Control(
+    FORMAT, 5, ("edge/relay",), SavedGuards(deny=("intern.example.org",)), ("192.0.2.1",), balancers=BALANCERS
+)
 
 
 @pytest.mark.parametrize("excluded", [0, 1, 200])
@@ -47,6 +56,42 @@ def test_a_row_is_read_as_it_was_judged(excluded: int) -> None:
     text = format_row(HOSTNAME, [answered(excluded)])
     assert text is not None
     assert parse_row(text) == (HOSTNAME, (answered(excluded),))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(Reach), st.sampled_from(Claimed), st.sampled_from([("192.0.2.1",), ("2001:db8::1",), ()])
+        ),
+        min_size=1,
+        max_size=3,
+        unique_by=lambda one: one[0],
+    )
+)
+def test_every_row_is_read_with_the_say_of_public_dns(rows: list[tuple[Reach, Claimed, tuple[str, ...]]]) -> None:
+    judged = []
+    for reach, claimed, addresses in rows:
+        found = one_claim = Claim(
+            HOSTNAME if reach is Reach.NAME else f"*.{HOSTNAME}", reach, claim().origin, Terms(addresses)
+        )
+        verdict = Verdict(found if addresses else None, addresses, (), contenders=(one_claim,) if addresses else ())
+        host = Host(one_claim.hostname, reach, addresses, claimed=claimed if addresses else Claimed.NO)
+        judged.append(Judgement(host, verdict))
+    for hostname in {one.host.hostname for one in judged}:
+        ours = [one for one in judged if one.host.hostname == hostname]
+        text = format_row(hostname, ours)
+        if text is None:
+            assert all(one.verdict.winner is None for one in ours)
+            continue
+        _, read = parse_row(text)
+        assert [one for one in read if one.host.addresses] == [one for one in ours if one.host.addresses]
+
+
+@pytest.mark.parametrize("doubt", [[], [""], ["its record leads elsewhere"]])
+def test_a_row_of_a_primary_that_knows_no_say_of_public_dns_is_the_answer(doubt: list[str]) -> None:
+    more = dict(zip(("doubt",), doubt, strict=False))
+    hostname, (judged,) = parse_row(row(**more))
+    assert (hostname, judged.host.addresses, judged.host.claimed) == (HOSTNAME, ("192.0.2.1",), Claimed.NO)
 
 
 def test_a_claim_is_read_with_all_of_its_fields() -> None:
@@ -146,6 +191,11 @@ def row(hostname: str = HOSTNAME, **changes: object) -> bytes:
         pytest.param(row(contenders=[1]), id="a contender that is none"),
         pytest.param(row(claims=[[["Ingress", "app"]]]), id="an origin of two parts"),
         pytest.param(row(claims=[]), id="no claims"),
+        pytest.param(row(doubt="", waits=False, barred=False, claimed=4), id="an unknown say of public DNS"),
+        pytest.param(row(doubt="", waits=False, barred=False, claimed=-1), id="a negative say of public DNS"),
+        pytest.param(row(doubt="", waits=False, barred=False, claimed="2"), id="a say of public DNS in quotes"),
+        pytest.param(row(doubt="", waits=False, barred=False, claimed=None), id="no say of public DNS"),
+        pytest.param(row(doubt=7, waits=False, barred=False, claimed=2), id="a number for the reserved text"),
     ],
 )
 def test_a_damaged_row_is_a_value_error(text: bytes) -> None:
@@ -163,6 +213,8 @@ def test_a_mutated_text_is_a_row_or_a_value_error(seed: int, text: bytes) -> Non
             continue
         if isinstance(found, Control):
             assert found.named_guards.closed is not None
+            Leads(found.balancers or Balancers())
+            make_address_rules(found.balancers or Balancers(), conditional=True, ttl=found.ttl)
             for name in found.named_guards.deny:
                 names.to_wire(name)
 
@@ -180,6 +232,14 @@ def test_a_mutated_text_is_a_row_or_a_value_error(seed: int, text: bytes) -> Non
         pytest.param({"guards": {"deny": [".".join(["a" * 60] * 5)]}}, id="a denied name of 304 characters"),
         pytest.param({"guards": {"zones": ["a..b"]}}, id="an empty label"),
         pytest.param({"guards": {"zones": [""]}}, id="an empty zone"),
+        pytest.param({"balancers": [{"203.0.113.10": ["nowhere"]}, {}]}, id="a target that is no address"),
+        pytest.param({"balancers": [{"203.0.113.10": ["192.0.2.0/24"]}]}, id="a network as a target"),
+        pytest.param({"balancers": [{}, {"203.0.113.10": [""]}]}, id="an empty target"),
+        pytest.param({"balancers": [{"203.0.113.10": "192.0.2.1"}]}, id="a target that is no list"),
+        pytest.param({"balancers": [{"203.0.113.10": None}]}, id="no target"),
+        pytest.param({"balancers": {"replaced": {}}}, id="load balancers by name"),
+        pytest.param({"balancers": [[]]}, id="load balancers without targets"),
+        pytest.param({"balancers": 7}, id="a number of load balancers"),
     ],
 )
 def test_a_damaged_control_record_is_a_value_error(fields: dict[str, object]) -> None:
@@ -187,6 +247,31 @@ def test_a_damaged_control_record_is_a_value_error(fields: dict[str, object]) ->
     assert parse_control(msgspec.json.encode(whole)).ttl == 5
     with pytest.raises(ValueError, match=r"."):
         parse_control(msgspec.json.encode({**whole, **fields}))
+
+
+@pytest.mark.parametrize(
+    "balancers",
+    [
+        pytest.param([{"": ["192.0.2.1"]}], id="an empty name"),
+        pytest.param([{"a..b": ["192.0.2.1"], "\u212a.example.org": ["192.0.2.1"], "x" * 70_000: []}], id="no names"),
+        pytest.param([{}, {"192.0.2.1/24": [], "192.0.2.0/33": [], "/": [], "::/129": []}], id="no networks"),
+        pytest.param([{"203.0.113.256": [], "1.2.3": [], "0x7f.1": []}], id="no addresses"),
+        pytest.param([{"fe80::1%eth0": ["fe80::1%eth0"]}], id="an address of a link"),
+        pytest.param([{}, {}, "new"], id="a field of a later primary"),
+        pytest.param([], id="nothing"),
+        pytest.param(None, id="none"),
+    ],
+)
+def test_load_balancers_that_lead_nowhere_are_no_error(balancers: object) -> None:
+    """An address or name is another one's word, a status; the target is the primary's."""
+    control = parse_control(msgspec.json.encode({"format": FORMAT, "ttl": 5, "balancers": balancers}))
+    found = control.balancers or Balancers()
+    Leads(found)
+    make_address_rules(found, conditional=True, ttl=5)
+
+
+def test_a_control_record_of_a_primary_that_knows_no_load_balancers_has_none() -> None:
+    assert parse_control(msgspec.json.encode({"format": FORMAT, "ttl": 5})).balancers is None
 
 
 def test_a_control_record_is_read_as_it_was_written() -> None:

@@ -92,8 +92,9 @@ def rig(
     may_be_unsigned: bool = True,
     options: Sequence[str] = ("--deny", DENIED),
     is_signed: bool = False,
+    names: str = UPSTREAM,
 ) -> Iterator[Rig]:
-    """A running rig; `options` are flags of the primary.
+    """A running rig; `options` are flags of the primary, `names` the lines of the upstream's zone.
 
     `may_be_unsigned`: the primary lets a resolver go without a key that cannot sign.
     `is_signed`: the upstream's zone is signed, and the resolver verifies it.
@@ -104,7 +105,7 @@ def rig(
     if may_be_unsigned and not kind.is_keyed:
         options = [*options, "--rpz-allow-unsigned", "127.0.0.1/32"]
     notified = helper if kind.has_helper else port
-    records, key = signed(UPSTREAM) if is_signed else (UPSTREAM, None)
+    records, key = signed(names) if is_signed else (names, None)
     with (
         ExitStack() as ending,
         publishing(folder / "primary", *HOSTS, notify=[notified], options=options) as publisher,

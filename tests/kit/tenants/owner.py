@@ -6,6 +6,7 @@ The law: a question waits for its reply; the first wrong or missing answer is ke
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -21,6 +22,8 @@ class Watch:
 
     def __init__(self) -> None:
         self.answered = 0
+        self.slowest = 0.0
+        """Seconds until the answers to A and AAAA were there."""
         self.fault: str | None = None
 
 
@@ -31,6 +34,7 @@ def watching(port: int, name: str, address: str) -> Iterator[Watch]:
 
     def ask() -> None:
         while not ending.wait(_PACE) and watch.fault is None:
+            begun = time.monotonic()
             try:
                 found = answer_of(port, name)
             except OSError as error:
@@ -39,6 +43,7 @@ def watching(port: int, name: str, address: str) -> Iterator[Watch]:
             if found.addresses != {address}:
                 watch.fault = f"{name}: {found} after {watch.answered} answers"
             watch.answered += 1
+            watch.slowest = max(watch.slowest, time.monotonic() - begun)
 
     thread = threading.Thread(target=ask, name="owner")
     thread.start()

@@ -1,8 +1,8 @@
 """Attacks as rows: what a tenant does, what must be answered, and in which column it is prevented.
 
 The law: an attack is made once and judged in both columns. Prevented means: every name is answered as it must be, after
-the servers have read what the tenant wrote and have decided on it. A row that says `SUCCEEDS` must succeed, so that the
-table of SECURITY.md stays honest.
+the servers have read what the tenant wrote. A row that says `SUCCEEDS` must succeed, so that the table of SECURITY.md
+stays honest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,9 +26,6 @@ SUCCEEDS: Final = "succeeds"
 OPEN: Final = "open"
 """Succeeds today and must not: the test fails when that is mended, and then the row says `PREVENTED`."""
 
-_UNDECIDED: Final = "was not looked up yet"
-"""In a reason of `explain`: it will change by itself."""
-
 
 @dataclass(frozen=True)
 class Row:
@@ -43,8 +39,6 @@ class Row:
     """What is asked for, and FORWARDED, RELAY or an address."""
     default: str = PREVENTED
     strict: str = PREVENTED
-    decided: bool = True
-    """False: public DNS gives no answer, so that nothing will ever be decided, and nothing answered."""
 
     def expected(self, column: str) -> str:
         return {DEFAULT: self.default, STRICT: self.strict}[column]
@@ -77,7 +71,6 @@ class Stage:
         if row.expected(column) in {SUCCEEDS, OPEN}:
             self.scene.wait(lambda: bool(self.wrong(row, column)), f"{row.what}: does not succeed ({column})")
         else:
-            self._wait_until_decided(row, column)
             self.scene.wait(lambda: not self.pending(row, column), f"{row.what} ({column}): {self.wrong(row, column)}")
             assert self.wrong(row, column) == {}, f"{row.what} ({column})"
         assert [watch.fault for watch in self.scene.watches.values()] == [None, None]
@@ -96,18 +89,6 @@ class Stage:
         if must == FORWARDED:
             return seen == self.scene.forwarded(name)
         return getattr(seen, "addresses", None) == {self.scene.relay if must == RELAY else must}
-
-    def _wait_until_decided(self, row: Row, column: str) -> None:
-        for name in row.must:
-            if not row.decided:
-                assert not self._is_decided(column, name), "otherwise no row would wait for a decision"
-                continue
-            self.scene.wait(partial(self._is_decided, column, name), f"{name}: undecided ({column})")
-
-    def _is_decided(self, column: str, name: str) -> bool:
-        found = self.scene.explain(column, name)
-        reasons = [one["reason"] for one in found["left_out"]] + list(found["rejected"])
-        return not any(_UNDECIDED in reason for reason in reasons)
 
 
 @contextmanager

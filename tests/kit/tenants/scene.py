@@ -39,7 +39,7 @@ OTHER_TARGET: Final = "192.0.2.99"
 SEARCH: Final = ("ec2.internal", "corp.example.net")
 """The search domains of the node."""
 TRUSTED: Final = "mark.example.org"
-"""The zone of the marks, which the owner trusts: a mark must not wait for a look-up."""
+"""The zone of the marks, which the owner trusts: a mark shows what was read, whatever public DNS says."""
 STATIC: Final = "static.shop.example.org"
 STATIC_ADDRESS: Final = "192.0.2.8"
 """A static name of the owner."""
@@ -104,7 +104,7 @@ class Scene:
             return read
 
     def wait_until_ready(self, column: str) -> None:
-        """Wait until a column's server is ready: with `strict`, until it has looked up every name that it knows."""
+        """Wait until a column's server is ready."""
         admin = self.servers[column].admin
         self.wait(lambda: is_ready(admin), f"{column}: /readyz")
 
@@ -165,14 +165,25 @@ def playing(folder: Path) -> Iterator[Scene]:
 
 
 @contextmanager
-def started(scene: Scene, column: str, *flags: str, snapshot: str | None = None) -> Iterator[Serving]:
-    """`dnsproxy serve` with the settings of a column; `snapshot` names a file that outlives it."""
-    environment = {**settings(column), "DNSPROXY_TARGET_FOR": f"other={OTHER_TARGET}", "DNSPROXY_LAMEDUCK": "0"}
+def started(
+    scene: Scene, column: str, *flags: str, snapshot: str | None = None, upstream: int | None = None
+) -> Iterator[Serving]:
+    """`dnsproxy serve` with the settings of a column; `snapshot` names a file that outlives it.
+
+    `upstream` is the port of a resolver in place of public DNS.
+    """
+    # What the target `auto` of the manifests means by itself.
+    environment = {
+        "DNSPROXY_OWNERSHIP": "verify",
+        **settings(column),
+        "DNSPROXY_TARGET_FOR": f"other={OTHER_TARGET}",
+        "DNSPROXY_LAMEDUCK": "0",
+    }
     environment |= {"DNSPROXY_TRUST": TRUSTED, "DNSPROXY_HOST": f"{STATIC}={STATIC_ADDRESS}", "DNSPROXY_DENY": DENIED}
     # As if every class and Gateway were steered, those of tenants too: with `auto` the others are never answered.
     environment |= {"DNSPROXY_TARGET": "service:switchback/relay"}
     where = scene.folder / (snapshot or f"snapshot-{next(scene._numbers)}")
-    given = ["--upstream", f"127.0.0.1:{scene.public_dns}", "--kubeconfig", str(scene.kubeconfig)]
+    given = ["--upstream", f"127.0.0.1:{upstream or scene.public_dns}", "--kubeconfig", str(scene.kubeconfig)]
     given += ["--resolv-conf", str(scene.resolv_conf), "--snapshot", str(where), *flags]
     with serving(scene.folder, *given, environment=environment) as one:
         yield one

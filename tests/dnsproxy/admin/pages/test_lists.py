@@ -18,9 +18,9 @@ from dnsproxy.admin.pages.overview import LONGEST_SEARCH
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection, Terms
 from dnsproxy.hostnames.guards import Guards
-from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
+from dnsproxy.hostnames.verdict import LedElsewhere
 from sidecar.admin.page.shared import Shared
 from tests.kit.rows import failing
 
@@ -169,14 +169,30 @@ def test_an_excluded_claim_is_shown_with_its_origin_and_reason() -> None:
     assert rows_of(page_of(registry, "left-out", {"q": "web9"})) == []
 
 
-def test_an_unverified_name_is_shown_with_the_reason() -> None:
-    registry = registry_of([claim("a.example.org", status=("192.0.2.10",))])
-    registry.set_finding("a.example.org", Finding(("198.51.100.1",)))
-    assert len(list(registry.changes())) == 1
-    page = page_of(registry, "in-doubt")
+def test_a_name_that_leads_elsewhere_is_shown_with_the_reason() -> None:
+    one = claim("a.example.org")
+    registry = registry_of([one, claim("b.example.org")])
+    registry.outcomes.set_elsewhere([LedElsewhere("a.example.org", one, ("198.51.100.1",))])
+    reason = "its public record leads elsewhere (198.51.100.1): that is left as it is"
+    page = page_of(registry, "elsewhere")
     assert rows_of(page) == ["a.example.org"]
-    assert "198.51.100.1" in page
-    assert "unverified: " in page_of(registry, "names")
+    assert ("shop/web" in page, reason in page) == (True, True)
+    names = page_of(registry, "names")
+    assert (reason in names, names.count("answered")) == (True, 1)
+    assert rows_of(page_of(registry, "elsewhere", {"q": "198.51.100.1"})) == ["a.example.org"]
+    assert rows_of(page_of(registry, "elsewhere", {"q": "b.example.org"})) == []
+
+
+def test_a_name_below_a_wildcard_that_leads_elsewhere_is_shown_as_it_was_asked() -> None:
+    one = claim("*.example.org")
+    registry = registry_of([one])
+    registry.outcomes.set_elsewhere([LedElsewhere("mail.example.org", one, ("198.51.100.1",), answered=True)])
+    page = page_of(registry, "elsewhere")
+    assert rows_of(page) == ["mail.example.org"]
+    assert "it is answered all the same" in page
+    assert "198.51.100.1" not in page_of(registry, "names")
+    registry.outcomes.set_elsewhere([])
+    assert rows_of(page_of(registry, "elsewhere")) == []
 
 
 def test_rejections_are_shown_line_by_line_as_text() -> None:

@@ -26,7 +26,7 @@ def overview(**changes: Any) -> Overview:
         names=3,
         waiting=0,
         excluded=0,
-        unverified=0,
+        elsewhere=0,
         rejected=0,
         swapped=3.4,
         waiting_for=(),

@@ -24,7 +24,7 @@ PAGES = (
     "/",
     "/names",
     "/left-out",
-    "/in-doubt",
+    "/elsewhere",
     "/skipped",
     "/why",
     "/why?name=app.example.org",

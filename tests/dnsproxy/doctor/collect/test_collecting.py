@@ -12,16 +12,18 @@ import pytest
 from msgspec.structs import replace
 from trio.testing import MockClock
 
+from dnsproxy.admin.subjects_document import format_subjects
 from dnsproxy.doctor.collect import collecting, looking
 from dnsproxy.doctor.collect.bounded_work import Finished
 from dnsproxy.doctor.collect.collecting import read_cluster
 from dnsproxy.doctor.collect.looking import look, look_outside
-from dnsproxy.doctor.collect.read_own import ask_admin, with_metrics
+from dnsproxy.doctor.collect.read_own import ask_admin, with_metrics, with_subjects
 from dnsproxy.doctor.facts.file import format_facts
 from dnsproxy.doctor.facts.model import VERSION, Admin, Facts, Host, ReadFailure
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.paths import Paths, find_paths
 from dnsproxy.doctor.judge.refusals import DIALLING, LOOKING_UP
+from dnsproxy.hostnames.wide_wildcards import WideWildcard
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from tests.dnsproxy.doctor.collect.cluster_api import (
@@ -152,6 +154,7 @@ def whole_cluster() -> dict[str, Any]:
         f"{base}/configmaps/settings": {"metadata": {"name": "settings"}, "data": {"DNSPROXY_TARGET": "service:a/b"}},
         f"{base}/pods/dnsproxy-0:8081/proxy/readyz": "ready",
         f"{base}/pods/dnsproxy-0:8081/proxy/metrics": "",
+        f"{base}/pods/dnsproxy-0:8081/proxy/subjects": '{"subjects":[]}',
     }
 
 
@@ -193,6 +196,7 @@ ELSEWHERE = {
     "/api/v1/namespaces/openshift-dns/services/dns-default",
     "/api/v1/namespaces/switchback/pods/dnsproxy-0:8081/proxy/readyz",
     "/api/v1/namespaces/switchback/pods/dnsproxy-0:8081/proxy/metrics",
+    "/api/v1/namespaces/switchback/pods/dnsproxy-0:8081/proxy/subjects",
 }
 """Reads whose failures are other facts: of the cluster's DNS, of an admin port, or of a version that nothing needs."""
 
@@ -284,7 +288,7 @@ async def test_the_number_of_requests_does_not_grow_with_the_hosts() -> None:
     few, many = Api(whole_cluster()), Api(whole_cluster() | {INGRESSES: rows})
     await few.read()
     assert len((await many.read()).hosts) == 450
-    assert len(few.asked) == len(many.asked) == 34
+    assert len(few.asked) == len(many.asked) == 35
 
 
 @pytest.mark.parametrize("code", [401, 500, 503])
@@ -299,6 +303,9 @@ async def test_a_missing_version_does_not_end_the_look() -> None:
     assert (await Api({"/version": ["a"]}).read()).server_version == ""
 
 
+WIDE = WideWildcard(hostname="*.example.org", origin="Ingress shop/web")
+
+
 async def test_our_own_pods_are_asked_through_the_api_server() -> None:
     base = "/api/v1/namespaces/switchback"
     own = {"metadata": {"name": "dnsproxy"}, "spec": {"clusterIP": "10.96.0.53", "ports": [{"port": 53}]}}
@@ -311,6 +318,7 @@ async def test_our_own_pods_are_asked_through_the_api_server() -> None:
             "/apis/discovery.k8s.io/v1/namespaces/switchback/endpointslices": slices,
             f"{base}/pods/dnsproxy-0:8081/proxy/readyz": "ready, 3 names\n",
             f"{base}/pods/dnsproxy-0:8081/proxy/metrics": metrics,
+            f"{base}/pods/dnsproxy-0:8081/proxy/subjects": format_subjects((), wide=[WIDE])[0].decode(),
         }
     )
     seen = await api.read()
@@ -320,6 +328,10 @@ async def test_our_own_pods_are_asked_through_the_api_server() -> None:
     assert (page.where, page.ready, page.text, page.ages) == (
         "pod switchback/dnsproxy-0", True, "ready, 3 names", {"Ingress": 900.0}
     )  # fmt: skip
+    assert (page.wide, page.unknown_addresses) == ((WIDE,), ())
+    older = await Api(api.objects, status={f"{base}/pods/dnsproxy-0:8081/proxy/subjects": 404}).read()
+    assert older.admin == (replace(page, wide=()),)
+    assert older.refusals == seen.refusals
 
 
 @pytest.mark.parametrize(("program", "command"), [("dnsproxy", "`dnsproxy serve`"), ("relay", "`proxy`")])
@@ -329,6 +341,12 @@ async def test_an_admin_port_without_a_server_is_reported_with_the_program_that_
     page = await ask_admin(Endpoint("127.0.0.1", free_port()), program)
     assert (page.program, page.ready) == (program, None)
     assert f"is {command} running" in page.text
+
+
+@pytest.mark.parametrize("text", ["", "{}", "<html>", '{"subjects":1}', '{"subjects":[],"wide":[1]}', "\x00", "\ud800"])
+def test_another_document_than_that_of_the_subjects_changes_nothing(text: str) -> None:
+    page = Admin("dnsproxy", "a", True)
+    assert with_subjects(page, text) == page
 
 
 @pytest.mark.parametrize("text", ["", "garbage {", "<html>", 'a{source="x"} not-a-number\n', "\x00"])

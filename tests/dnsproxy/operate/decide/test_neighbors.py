@@ -132,7 +132,7 @@ def test_the_route_has_a_neighbors_port_with_its_backend_and_without_a_header() 
 def test_the_port_goes_with_its_neighbor() -> None:
     facts = cluster(CLASS, SERVICE, routes=(LENT,), handshakes={NGINX: SUCCEEDED})
     (patch,) = plan(facts, decide(facts), now=NOW).changes
-    assert patch.route == route_of(resource_version="7")
+    assert patch.route == route_of(resource_version="7", balancers="192.0.2.10")
 
 
 @pytest.mark.parametrize(

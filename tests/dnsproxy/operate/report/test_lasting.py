@@ -33,3 +33,21 @@ def test_a_subject_that_was_away_is_a_new_one_unless_it_was_only_not_read() -> N
     steps = [(0.0, {ONE: "a"}), (20.0, {ONE: "a"}), (21.0, {}), (30.0, {ONE: "a"}), (45.0, {ONE: "a"})]
     assert reported(*steps) == [20, 45]
     assert reported(*steps, complete=False) == [20]
+
+
+def test_an_address_is_reported_once_while_it_is_there() -> None:
+    state: dict[str, Stopped] = {}
+    times = []
+    for now, there in (
+        (0.0, True),
+        (15.0, True),
+        (16.0, True),
+        (20.0, False),
+        (30.0, True),
+        (44.0, True),
+        (45.0, True),
+    ):
+        reasons = {"198.51.100.1": "no status names it"} if there else {}
+        state, found = note_stopped(state, reasons, complete=True, now=now)
+        times += [now] if found else []
+    assert times == [15, 45]

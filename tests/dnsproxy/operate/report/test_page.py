@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dnsproxy.admin.steering_document import RouteRow, SteeringDocument, SubjectRow
+from dnsproxy.hostnames.public_addresses import UnknownAddress
 from dnsproxy.operate.report.page import format_page
 from dnsproxy.operate.report.steering_status import SteeringStatus
 from sidecar.admin.page.document import Fact
@@ -43,3 +44,12 @@ def test_without_an_installer_there_is_no_stanza() -> None:
     assert "The stanza" not in page
     assert "the lists are not read" in page
     assert "No class and no Gateway has hostnames here." in page
+
+
+def test_an_address_that_no_status_names_is_a_note() -> None:
+    unknown = UnknownAddress(address=BAD, hostnames=12, asked=14, examples=(BAD,))
+    document = SteeringDocument(leads=True, leader="me", unknown_addresses=(unknown,))
+    page = format_page(SteeringStatus(document=document, lists=""), (), why_not_ready="")
+    assert "12 of 14 asked hosts lead to &lt;script&gt;" in page
+    assert "if it is your router, name it, if it is a CDN, leave it" in page
+    assert "<script>alert" not in page

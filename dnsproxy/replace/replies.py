@@ -1,0 +1,211 @@
+"""Replies that lead here: what in a reply leads to a load balancer, and the reply with the target in its place.
+
+The law: pure; a record that does not lead here is never changed. Each address is judged alone, so a round robin over
+two clusters keeps the other one. A name that is an alias of a load balancer's hostname leads there with all addresses.
+Replaced records live at most `ttl` seconds; signatures over what was changed go, and so does AD, as both would say what
+nobody has signed (RFC 4035 section 3.2.3).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from dnsproxy.dns import wire
+from dnsproxy.dns.wire import CLASS_IN, Query, Type
+from dnsproxy.replace.balancers import OWN, Leads, Target
+from dnsproxy.replace.message import ADDRESS_SIZES, Record, Reply, read_reply, write_reply
+
+_CNAME: Final = int(Type.CNAME)
+_RRSIG: Final = 46
+_SERVICES: Final = frozenset({int(Type.SVCB), int(Type.HTTPS)})
+_HINTS: Final = {4: 4, 6: 16}
+"""The keys ipv4hint and ipv6hint, and the octets of one address (RFC 9460 section 7.3)."""
+_MANDATORY: Final = 0
+_SHORTEST: Final = 5
+_LONGEST: Final = 300
+
+
+class Lead(NamedTuple):
+    """One address of a reply."""
+
+    address: bytes
+    target: Target | None
+    """What is to be used in its place; OWN: what the name's row has; None: it leads elsewhere."""
+
+
+class Reading(NamedTuple):
+    """What a reply says about where a name leads."""
+
+    rcode: int
+    leads: tuple[Lead, ...]
+    """Its addresses in the answer section."""
+    ttl: int
+    """Seconds for which this may be kept: the least TTL of its records, within 5 and 300."""
+
+
+def is_exempt(query: Query) -> bool:
+    """Whether the client validates by itself, and takes only what is signed: its replies pass untouched.
+
+    It sets DO to get signatures and CD to judge them itself (RFC 6840 section 5.9).
+    """
+    return query.edns is not None and query.edns.do and bool(query.message[3] & wire.CD)
+
+
+def read_leads(message: bytes, leads: Leads) -> Reading | None:
+    """Where a reply leads; None for octets that are not a whole reply."""
+    reply = read_reply(message)
+    if reply is None:
+        return None
+    answers = reply.sections[0]
+    everything = _alias_target(reply, leads, claimed=True)
+    found = tuple(
+        Lead(one.data[0], everything or leads.by_address(one.data[0], claimed=True))
+        for one in answers
+        if _is_address(one)
+    )
+    least = min((one.ttl for one in (*answers, *reply.sections[1])), default=_SHORTEST)
+    return Reading(message[3] & 0xF, found, min(max(least, _SHORTEST), _LONGEST))
+
+
+def replace_leads(message: bytes, leads: Leads, *, ttl: int, own: Target | None = None) -> bytes | None:
+    """The reply with every record replaced that leads here; None if nothing in it does.
+
+    `own`: the addresses of the row of a claimed name; None: nobody has claimed it. A family without a target is left
+    out; then nothing may be left of it: NODATA.
+    """
+    reply = read_reply(message)
+    if reply is None:
+        return None
+    everything = _alias_target(reply, leads, claimed=own is not None)
+    replacer = _Replacer(leads, ttl=ttl, own=own, everything=everything)
+    answer, additional = replacer.section(reply.sections[0]), replacer.section(reply.sections[2])
+    if not replacer.changed:
+        return None
+    sections = tuple(
+        [one for one in section if not replacer.covers(one)] for section in (answer, reply.sections[1], additional)
+    )
+    # AD is the sixth bit of the flags' second octet.
+    head = reply.head[:3] + bytes([reply.head[3] & ~wire.AD])
+    return write_reply(Reply(head, reply.question, sections))  # type: ignore[arg-type]  # three
+
+
+class _Replacer:
+    """Replaces the records of one reply; remembers which record sets it changed."""
+
+    def __init__(self, leads: Leads, *, ttl: int, own: Target | None, everything: Target | None) -> None:
+        self._leads = leads
+        self._ttl = ttl
+        self._own = own
+        self._everything = everything
+        self.changed: set[tuple[bytes, int]] = set()
+        """Owners in lower case, with the type."""
+
+    def section(self, records: Sequence[Record]) -> list[Record]:
+        """The records of a section, each replaced address once."""
+        kept: list[Record] = []
+        written: set[tuple[bytes, int, bytes]] = set()
+        for one in records:
+            new = self._replace(one)
+            if new is None:
+                kept.append(one)
+                continue
+            self.changed.add((one.owner.lower(), one.type))
+            for record in new:
+                key = one.owner.lower(), one.type, b"".join(record.data)
+                if key not in written:
+                    written.add(key)
+                    kept.append(record)
+        # One TTL for a record set (RFC 2181 section 5.2).
+        return [
+            one._replace(ttl=min(one.ttl, self._ttl)) if (one.owner.lower(), one.type) in self.changed else one
+            for one in kept
+        ]
+
+    def covers(self, record: Record) -> bool:
+        """Whether a record is a signature over a set that was changed."""
+        if record.type != _RRSIG or len(record.data[0]) <= 2:  # noqa: PLR2004  # its first two octets are the type
+            return False
+        return (record.owner.lower(), int.from_bytes(record.data[0][:2], "big")) in self.changed
+
+    def _replace(self, record: Record) -> list[Record] | None:
+        """The records in place of one; None if it stays."""
+        if _is_address(record):
+            target = self._target_of(record.data[0])
+            if target is None:
+                return None
+            return [record._replace(data=(one,)) for one in target.of_size(len(record.data[0]))]
+        if record.type in _SERVICES and record.klass == CLASS_IN:
+            data = self._replace_hints(record.data[0])
+            return None if data is None else [record._replace(data=(data,))]
+        return None
+
+    def _target_of(self, address: bytes) -> Target | None:
+        found = self._everything or self._leads.by_address(address, claimed=self._own is not None)
+        return self._own if found == OWN else found
+
+    def _replace_hints(self, data: bytes) -> bytes | None:
+        """The data of a SVCB or HTTPS record with replaced hints; None if it stays."""
+        head = wire.skip_name(data, 2)
+        params = _params(data, head) if head else None
+        if params is None:
+            return None
+        changed = False
+        for key, size in _HINTS.items():
+            if key in params and len(params[key]) % size == 0:
+                hints = self._hints(params[key], size)
+                changed = changed or hints != params[key]
+                params[key] = hints
+        if not changed:
+            return None
+        gone = {key for key in _HINTS if params.get(key) == b""}
+        if _MANDATORY in params:
+            # A mandatory key that is not there makes the record void (RFC 9460 section 8).
+            keys = params[_MANDATORY]
+            named = [keys[at : at + 2] for at in range(0, len(keys), 2)]
+            params[_MANDATORY] = b"".join(one for one in named if int.from_bytes(one, "big") not in gone)
+            gone |= {_MANDATORY} if not params[_MANDATORY] else set()
+        left = (struct.pack("!HH", key, len(value)) + value for key, value in params.items() if key not in gone)
+        return data[:head] + b"".join(left)
+
+    def _hints(self, hints: bytes, size: int) -> bytes:
+        found: dict[bytes, None] = {}
+        for at in range(0, len(hints), size):
+            hint = hints[at : at + size]
+            target = self._target_of(hint)
+            found |= dict.fromkeys((hint,) if target is None else target.of_size(size))
+        return b"".join(found)
+
+
+def _is_address(record: Record) -> bool:
+    return record.klass == CLASS_IN and ADDRESS_SIZES.get(record.type) == len(record.data[0])
+
+
+def _alias_target(reply: Reply, leads: Leads, *, claimed: bool) -> Target | None:
+    """The target of a load balancer's hostname among the question and its aliases: all addresses are that one's."""
+    found = leads.by_name(reply.qname, claimed=claimed)
+    for one in _aliases(reply):
+        found = found or leads.by_name(one, claimed=claimed)
+    return found
+
+
+def _aliases(reply: Reply) -> Iterator[bytes]:
+    for one in reply.sections[0]:
+        if one.type == _CNAME and one.klass == CLASS_IN:
+            yield one.data[0].lower()
+
+
+def _params(data: bytes, position: int) -> dict[int, bytes] | None:
+    """The parameters of a SVCB record by key, in their order; None if they are malformed."""
+    params: dict[int, bytes] = {}
+    while position < len(data):
+        if position + 4 > len(data):
+            return None
+        key, size = struct.unpack_from("!HH", data, position)
+        position += 4
+        if position + size > len(data) or key in params:
+            return None
+        params[key] = data[position : position + size]
+        position += size
+    return params
