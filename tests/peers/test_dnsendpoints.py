@@ -17,8 +17,7 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin, Terms
-from dnsproxy.hostnames.ownership import OwnershipSettings
-from dnsproxy.hostnames.ownership_schedule import OwnershipPace
+from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.rights import Annotations, Rights, parse_network
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.service import Bound
@@ -50,6 +49,7 @@ BALANCER: Final = "lb.example.net"
 ZONE: Final = """up CNAME hop
 hop CNAME lb
 lb A 192.0.2.50
+far A 198.51.100.3
 """
 
 
@@ -153,7 +153,7 @@ def public_dns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 @asynccontextmanager
-async def served(server: ApiServer, public_dns: int, folder: Path) -> AsyncIterator[Bound]:
+async def served(server: ApiServer, public_dns: int, folder: Path, **replaced: Any) -> AsyncIterator[Bound]:
     wanted = settings(
         hosts=(),
         cluster=ClusterSettings(
@@ -162,7 +162,7 @@ async def served(server: ApiServer, public_dns: int, folder: Path) -> AsyncItera
         forwarding=ForwardSettings((Endpoint("127.0.0.1", public_dns),), detect_loops=False),
         targets=Targets((RELAY,)),
         rights=Rights(Annotations.ALL, (parse_network("192.0.2.0/24"),)),
-        ownership=OwnershipSettings(pace=OwnershipPace(gap=0.01, every=1, confirm=0.1, doubted=0.1)),
+        ownership=OwnershipSettings(Mode.VERIFY, **replaced),
         snapshot=folder / "snapshot",
     )
     async with serving(wanted) as bound:
@@ -177,12 +177,29 @@ async def until_answered(bound: Bound, name: str, *addresses: str) -> None:
         await serve_inside.until_answered(bound.dns[0], name, *addresses)
 
 
+def alias(name: str, target: str) -> dict[str, Any]:
+    return {"dnsName": name, "recordType": "CNAME", "targets": [target]}
+
+
+async def test_an_alias_outside_the_table_is_replaced_where_its_record_leads_to_a_load_balancer(
+    server: ApiServer, public_dns: int, tmp_path: Path
+) -> None:
+    """Its public record decides, and not the object."""
+    await in_thread(
+        put, server, "led", alias("up.example.org", "elsewhere.example.net"), alias("far.example.org", "lb.example.org")
+    )
+    replaced = (("192.0.2.50", (RELAY,)),)
+    try:
+        async with served(server, public_dns, tmp_path, replaced=replaced) as bound:
+            await until_answered(bound, "up.example.org", "hop.example.org.", "lb.example.org.", RELAY)
+            await until_answered(bound, "far.example.org", "198.51.100.3")
+    finally:
+        await in_thread(server.request, "DELETE", f"{collection()}/led")
+
+
 async def test_aliases_follow_the_table_and_others_are_forwarded(
     server: ApiServer, public_dns: int, tmp_path: Path
 ) -> None:
-    def alias(name: str, target: str) -> dict[str, Any]:
-        return {"dnsName": name, "recordType": "CNAME", "targets": [target]}
-
     await in_thread(
         put,
         server,

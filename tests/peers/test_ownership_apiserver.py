@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -13,7 +12,6 @@ import trio
 
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
-from dnsproxy.hostnames.ownership_schedule import OwnershipPace
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.service import Bound
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
@@ -38,7 +36,6 @@ cdn A {ELSEWHERE}
 *.open A {BALANCER}
 """
 NEIGHBOURS: Final = ("zoo", "ant")
-QUICK: Final = OwnershipPace(gap=0.01, every=1, confirm=0.1, doubted=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +91,7 @@ async def served(server: ApiServer, public_dns: int, mode: Mode, **rest: Any) ->
         cluster=followed,
         forwarding=ForwardSettings((Endpoint("127.0.0.1", public_dns),), detect_loops=False),
         targets=Targets((RELAY,)),
-        ownership=OwnershipSettings(mode, pace=QUICK),
+        ownership=OwnershipSettings(mode),
         **rest,
     )
     async with serving(wanted) as bound:
@@ -123,16 +120,31 @@ async def until_answered(bound: Bound, name: str, address: str) -> None:
             await pause()
 
 
-async def test_only_the_names_whose_records_point_elsewhere_are_excluded(cluster: ApiServer, public_dns: int) -> None:
+@pytest.mark.parametrize("mode", [Mode.VERIFY, Mode.ENFORCE], ids=["verify", "enforce"])
+async def test_only_the_names_whose_records_lead_elsewhere_are_passed_on(
+    cluster: ApiServer, public_dns: int, mode: Mode
+) -> None:
     hosts = [f"{name}.example.org" for name in ("own", "login", "alias", "unknown", "*.wild", "*.open")]
     await in_thread(put, cluster, "all", *hosts, point={"ip": BALANCER})
-    async with served(cluster, public_dns, Mode.ENFORCE) as bound:
-        await until(bound, "/left-out", "Excluded, 1 to 2 of 2")
-        assert "No name is unverified" in (await get(bound.admin, "/in-doubt"))[1]
+    async with served(cluster, public_dns, mode) as bound:
+        for name in ("own", "alias", "x.open"):
+            await until_answered(bound, name, RELAY)
         for name in ("login", "x.wild"):
             await until_answered(bound, name, ELSEWHERE)
-        for name in ("own", "alias", "unknown", "x.open"):
-            await until_answered(bound, name, RELAY)
+        assert await addresses(bound, "unknown") == ([RELAY] if mode is Mode.VERIFY else [])
+        for name in ("login", "x.wild"):
+            await until(bound, f"/explain?name={name}.example.org", f"leads elsewhere ({ELSEWHERE})")
+        assert (await get(bound.admin, "/left-out"))[1].count("every claim to a name is answered") == 1
+
+
+async def test_warned_about_a_name_is_answered_and_shown(cluster: ApiServer, public_dns: int) -> None:
+    await in_thread(put, cluster, "all", "own.example.org", "login.example.org", point={"ip": BALANCER})
+    async with served(cluster, public_dns, Mode.WARN) as bound:
+        assert await addresses(bound, "own") == await addresses(bound, "login") == [RELAY]
+        page = await until(bound, "/explain?name=login.example.org", f"leads elsewhere ({ELSEWHERE})")
+        assert "it is answered all the same" in page
+        assert await addresses(bound, "login") == [RELAY]
+        assert "elsewhere" not in (await get(bound.admin, "/explain?name=own.example.org"))[1]
 
 
 async def test_a_status_that_the_controller_writes_later_gives_the_name_back(
@@ -140,10 +152,11 @@ async def test_a_status_that_the_controller_writes_later_gives_the_name_back(
 ) -> None:
     await in_thread(put, cluster, "moved", "cdn.example.org", point={"hostname": "lb.example.org"})
     async with served(cluster, public_dns, Mode.ENFORCE) as bound:
-        await until(bound, "/left-out", "Excluded, 1 to 1 of 1")
+        await until_answered(bound, "cdn", ELSEWHERE)
         await in_thread(set_status, cluster, f"{collection_path('default')}/moved", {"ip": ELSEWHERE})
-        await until(bound, "/left-out", "every claim to a name is answered")
         await until_answered(bound, "cdn", RELAY)
+        await in_thread(set_status, cluster, f"{collection_path('default')}/moved", {"ip": BALANCER})
+        await until_answered(bound, "cdn", ELSEWHERE)
 
 
 async def test_marks_on_an_ingress_count_and_are_followed(cluster: ApiServer, public_dns: int) -> None:
@@ -243,32 +256,34 @@ async def test_after_the_time_a_claim_that_waited_has_the_name(
         assert "dnsproxy_table_names_contested 0.0" in metrics
 
 
-async def test_enforced_a_wildcard_in_a_domain_of_others_is_not_answered(cluster: ApiServer, public_dns: int) -> None:
-    await in_thread(put, cluster, "wild", "*.stolen.example.org", point={"ip": BALANCER})
-    async with served(cluster, public_dns, Mode.ENFORCE) as bound:
-        await until(bound, "/left-out", "no name of it in this namespace is known to lead here")
-        await in_thread(put, cluster, "own", "own.example.org", point={"ip": BALANCER})
-        await until(bound, "/left-out", "every claim to a name is answered")
-        await until_answered(bound, "x.stolen", RELAY)
-
-
-async def test_enforced_a_name_without_a_status_is_not_answered(cluster: ApiServer, public_dns: int) -> None:
-    await in_thread(cluster.create_ingress, "none", ["login.example.org", "new.example.org"])
-    async with served(cluster, public_dns, Mode.ENFORCE) as bound:
-        await until(bound, "/left-out", "cannot be compared with a load balancer")
+@pytest.mark.parametrize("mode", [Mode.VERIFY, Mode.ENFORCE], ids=["verify", "enforce"])
+async def test_a_name_without_a_status_leads_nowhere(cluster: ApiServer, public_dns: int, mode: Mode) -> None:
+    """Its controller has written no load balancer, so that no record can lead to it."""
+    await in_thread(cluster.create_ingress, "none", ["login.example.org", "new.example.org", "own.example.org"])
+    async with served(cluster, public_dns, mode) as bound:
         await until_answered(bound, "login", ELSEWHERE)
-        await until_answered(bound, "new", RELAY)
+        await until_answered(bound, "own", BALANCER)
+        assert await addresses(bound, "new") == ([RELAY] if mode is Mode.VERIFY else [])
 
 
-async def test_enforced_many_names_of_one_namespace_do_not_delay_another(
-    cluster: ApiServer, public_dns: int, neighbours: tuple[str, str]
+@pytest.mark.parametrize("mode", [Mode.VERIFY, Mode.ENFORCE], ids=["verify", "enforce"])
+async def test_many_names_of_one_namespace_do_not_delay_another(
+    cluster: ApiServer, public_dns: int, neighbours: tuple[str, str], mode: Mode
 ) -> None:
-    async with served(cluster, public_dns, Mode.ENFORCE) as bound:
-        for number in range(5):
+    """A name is asked upstream when it is queried, so that names which nobody queries cost nothing."""
+    async with served(cluster, public_dns, mode) as bound:
+        for number in range(10):
             hosts = [f"h{number}-{one}.example.org" for one in range(1000)]
             await in_thread(cluster.create_ingress, f"many{number}", hosts, namespace=neighbours[1])
         await in_thread(put, cluster, "own", "own.example.org", point={"ip": BALANCER})
         await until_owner(bound, "own.example.org", "default")
-        new = re.search(r"dnsproxy_ownership_new_names (\d+)", (await get(bound.admin, "/metrics"))[1])
-        assert new is not None
-        assert int(new[1]) > 1000, "the others are still waiting"
+        await until_answered(bound, "own", RELAY)
+        assert await forwarded(bound) < 100, "only what this test has asked for goes upstream"
+
+
+async def forwarded(bound: Bound) -> float:
+    """How many queries an upstream was asked for."""
+    lines = (await get(bound.admin, "/metrics"))[1].splitlines()
+    start = 'dnsproxy_dns_request_duration_seconds_count{source="upstream"} '
+    (count,) = [float(line.removeprefix(start)) for line in lines if line.startswith(start)]
+    return count

@@ -10,12 +10,15 @@ import pytest
 from tests.kit import gateway_api as api
 from tests.kit.tenants.acts import attacker, victim
 from tests.kit.tenants.public_dns import OTHER_BALANCER
-from tests.kit.tenants.rows import FORWARDED, RELAY, SUCCEEDS, Row, Stage, both
+from tests.kit.tenants.rows import FORWARDED, RELAY, Row, Stage, both
 from tests.kit.tenants.scene import GATEWAYS, Scene, accept_gateway
-from tests.kit.tenants.tenant import Tenant
+from tests.kit.tenants.targets import readable, service
+from tests.kit.tenants.tenant import ALLOWED_LABEL, Tenant
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "nsd", "gateway-api")
 
+CHOSEN: Final = "10.96.77.80"
+"""The target that the owner of a Gateway has chosen."""
 GROUP: Final = "gateway.networking.k8s.io"
 
 
@@ -128,6 +131,33 @@ def addresses_of_its_own(scene: Scene) -> None:
     scene.tenant().create(one)
 
 
+def hostname_in_a_status(scene: Scene) -> None:
+    """Its controller writes a hostname that the tenant has asked for: the name of somebody else."""
+    tenant = scene.tenant()
+    make_gateway(scene, tenant, "pointed.cname.example.com")
+    status = {"status": {"addresses": [{"type": "Hostname", "value": "cdn.example.net"}]}}
+    scene.server.request("PATCH", f"{GATEWAYS}/namespaces/{tenant.namespace}/gateways/main/status", status)
+    tenant.ingress("cdn.example.net")
+
+
+def at_a_gateway_with_a_target(scene: Scene) -> None:
+    """The owner of a Gateway for all namespaces has chosen its target, and has the right to."""
+    owner = scene.tenant("victim", labels=ALLOWED_LABEL)
+    readable(scene, owner, "web")
+    owner.create(service("web", clusterIP=CHOSEN, ports=[{"port": 80}]))
+    listener = api.listener("web", "", allowedRoutes={"namespaces": {"from": "All"}})
+    del listener["hostname"]
+    one = api.gateway(listener, gatewayClassName="other")
+    one["metadata"]["annotations"] = {"switchback.dev/target": f"service:{owner.namespace}/web"}
+    owner.create(one)
+    accept_gateway(scene.server, owner.namespace, "main", OTHER_BALANCER)
+    owner.create(api.route("HTTPRoute", "chosen.gw.example.org"))
+    scene.wait_for("chosen.gw.example.org", CHOSEN)
+    route = api.route("HTTPRoute", "targeted.world.example.com")
+    route["spec"]["parentRefs"][0]["namespace"] = owner.namespace
+    scene.tenant().create(route)
+
+
 ROWS: Final = (
     Row("gateway-unaccepted", "makes a Gateway that no controller accepts, for a bank's name",
         own_gateway("unaccepted.world.example.com", accepted=False), {"unaccepted.world.example.com": FORWARDED}),
@@ -135,15 +165,13 @@ ROWS: Final = (
         own_gateway("unserved2.world.example.com", accepted=False, gateway_class="nosuchclass"),
         {"unserved2.world.example.com": FORWARDED}),
     Row("gateway-accepted", "makes one that is accepted",
-        own_gateway("accepted.world.example.com", accepted=True), {"accepted.world.example.com": FORWARDED},
-        default=SUCCEEDS),
+        own_gateway("accepted.world.example.com", accepted=True), {"accepted.world.example.com": FORWARDED}),
     Row("gateway-wildcard", "the same for a wildcard, without a route",
         own_gateway("*.registered6.com", accepted=True), {"www.registered6.com": FORWARDED}),
     Row("route-unaccepted", "routes a bank's name at a Gateway that no controller accepts",
         own_route("route.world.example.com", accepted=False), {"route.world.example.com": FORWARDED}),
     Row("route-accepted", "routes it at one that is accepted",
-        own_route("route2.world.example.com", accepted=True), {"route2.world.example.com": FORWARDED},
-        default=SUCCEEDS),
+        own_route("route2.world.example.com", accepted=True), {"route2.world.example.com": FORWARDED}),
     Row("route-search", "routes a name below a search domain",
         own_route("github.com.ec2.internal", accepted=True), {"github.com.ec2.internal": FORWARDED}),
     Row("route-outside", "routes a name at the owner's Gateway that its listener does not have",
@@ -168,6 +196,10 @@ ROWS: Final = (
         {"route-waits.shop.example.org": FORWARDED}),
     Row("gateway-flips", "waits until another's Gateway is not accepted for a moment", flipping,
         {"flips.shop.example.org": FORWARDED}),
+    Row("gateway-hostname", "makes one with the name of somebody else in its status", hostname_in_a_status,
+        {"pointed.cname.example.com": FORWARDED, "cdn.example.net": FORWARDED}),
+    Row("gateway-target", "routes a bank's name at a Gateway whose owner has chosen its target",
+        at_a_gateway_with_a_target, {"targeted.world.example.com": FORWARDED, "chosen.gw.example.org": CHOSEN}),
     Row("gateway-addresses", "asks for an address of its choice", addresses_of_its_own,
         {"asked.gw.example.org": FORWARDED}),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tenants use up what all share: names, look-ups, followed Services, and lines of the log."""
+"""Tenants use up what all share: names, followed Services, changes of the table, and lines of the log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from dnsproxy.serve.change_log import PACE
 from dnsproxy.serve.rejection_log import MOST
 from tests.kit.log_lines import whole_lines
-from tests.kit.tenants.acts import balance
+from tests.kit.tenants.acts import balance, victim
+from tests.kit.tenants.owner import watching
 from tests.kit.tenants.rows import RELAY, Row, Stage, both
 from tests.kit.tenants.scene import Scene
 from tests.kit.tenants.settings import COLUMNS, DEFAULT, STRICT
@@ -24,6 +25,10 @@ pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "nsd", "gatew
 TARGET: Final = "switchback.dev/target"
 OBJECTS, NAMES = 22, 1_000
 """Ingresses of one tenant, and the hosts of each: more than a namespace may have."""
+CHANGES: Final = 40
+"""Edits of one object, each of all its names."""
+DELAY: Final = 1.0
+"""Seconds, for two queries."""
 ADDRESS: Final = "10.96.77.77"
 LIMITS: Final = {DEFAULT: 20_000, STRICT: 2_000}
 PER_OBJECT: Final = {DEFAULT: 1_000, STRICT: 200}
@@ -102,6 +107,23 @@ def test_a_namespace_has_only_its_share_of_names(stage: Stage, column: str) -> N
     stage.make(FLOOD)
     names = stage.scene.servers[column].metric("dnsproxy_table_names")
     assert names <= LIMITS[column] + PER_OBJECT[column] + OTHERS
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_an_object_that_changes_all_the_time_delays_no_answer(stage: Stage, column: str) -> None:
+    """It has as many names as an object may have; a neighbour's name is asked for meanwhile."""
+    scene = stage.scene
+    tenant, host = scene.tenant("changing"), f"calm-{column}.shop.example.org"
+    tenant.ingress("first.apps.example.org")
+    balance(scene, tenant)
+    victim(scene, host)
+    with watching(scene.servers[column].port, host, scene.relay) as watch:
+        for number in range(CHANGES):
+            tenant.edit_ingress(*(f"c{number % 2}-{index}.apps.example.org" for index in range(NAMES)))
+        scene.mark()
+    assert watch.fault is None
+    assert watch.answered > 0
+    assert watch.slowest < DELAY
 
 
 @pytest.mark.parametrize("column", COLUMNS)
