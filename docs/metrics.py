@@ -17,7 +17,6 @@ from dnsproxy.dnstap.numbers import DnstapNumbers
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
-from dnsproxy.hostnames.ownership import OwnershipSettings
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
@@ -32,7 +31,6 @@ from dnsproxy.replica.settings import ReplicaSettings
 from dnsproxy.secondary.source import RpzSource
 from dnsproxy.serve.dnstap_part import dnstap_metrics
 from dnsproxy.serve.metrics import ServerCollector
-from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.zone_report import ZoneReport
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.workers.numbers import PoolNumbers
@@ -54,9 +52,6 @@ async def _collected() -> Mapping[str, list[Metric]]:
     keeper = TableKeeper(
         Registry(targets=Targets(), guards=Guards()), ttl=5, publish=lambda _: None, sources=["Ingress"]
     )
-    ownership = OwnershipWatch(
-        keeper.registry, settings=OwnershipSettings(), ask=server.ask_upstream, on_change=keeper.wake
-    )
     statuses = [FollowerStatus("Ingress")]
     zones = ZoneReport(_primary(keeper), _replica())
     collectors: Mapping[str, Sequence[Collector]] = {
@@ -66,7 +61,6 @@ async def _collected() -> Mapping[str, list[Metric]]:
                 server,
                 keeper,
                 lambda: statuses,
-                ownership=ownership,
                 more=lambda: (*zones.metrics(), *dnstap_metrics(DnstapNumbers(int))),
                 workers=PoolNumbers(server),
             )

@@ -195,6 +195,33 @@ patches:
       - {op: add, path: /rules/0/resourceNames/-, value: my-corefile}
 """,
     ),
+    "a router's addresses": (
+        {"dns": {"publicAddresses": ["198.51.100.1", "2001:db8:1::/48"]}},
+        [],
+        """
+configMapGenerator:
+  - name: dnsproxy-settings
+    namespace: switchback
+    behavior: merge
+    literals:
+      - DNSPROXY_TRUST=198.51.100.1 2001:db8:1::/48
+""",
+    ),
+    "a router's address beside a trusted zone": (
+        {
+            "settings": {"dnsproxy": {"DNSPROXY_TRUST": "cdn.example.org"}},
+            "dns": {"publicAddresses": ["198.51.100.1"]},
+        },
+        [],
+        """
+configMapGenerator:
+  - name: dnsproxy-settings
+    namespace: switchback
+    behavior: merge
+    literals:
+      - DNSPROXY_TRUST=cdn.example.org 198.51.100.1
+""",
+    ),
     "network policies": (
         {
             "components": {"monitoring": True, "external-dns": True},

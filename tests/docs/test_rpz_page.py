@@ -11,7 +11,7 @@ from tests.kit.rpz.page import NOTIFIERS, PAGE, PRIMARY, SECRET, blocks
 from tests.kit.rpz.rigs import RESOLVERS, SECONDARIES, Kind
 
 KINDS: Final = (*RESOLVERS, *SECONDARIES)
-UNTESTED: Final = {"The primary", "OpenShift", "On premises", "What RPZ cannot say"}
+UNTESTED: Final = {"The primary", "Names and addresses", "OpenShift", "On premises", "What RPZ cannot say"}
 
 
 def test_each_section_with_lines_for_a_resolver_has_a_rig() -> None:

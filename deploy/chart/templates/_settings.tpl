@@ -66,6 +66,12 @@
       {{- $_ := set .data "DNSPROXY_UPSTREAM_CONFIGMAP" (printf "%s %s" (join " " $names) .data.DNSPROXY_UPSTREAM_CONFIGMAP) }}
     {{- end }}
   {{- end }}
+  {{- if .values.dns.publicAddresses }}
+    {{- /* Beside what settings.dnsproxy trusts, which is written after this. */ -}}
+    {{- $own := default dict .values.settings.dnsproxy }}
+    {{- $trusted := prepend .values.dns.publicAddresses (default "" $own.DNSPROXY_TRUST) | compact }}
+    {{- $_ := set .values.settings "dnsproxy" (set $own "DNSPROXY_TRUST" (join " " $trusted)) }}
+  {{- end }}
 {{- end }}
 
 {{- /* switchback.values.right: the first rule of `.role` with `.resource` and `.verb` names `.name` too. */ -}}
