@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Final
 
 from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.dns.addresses import is_address
@@ -25,6 +26,11 @@ from dnsproxy.replace.balancers import Balancers
 from sidecar.values.text import quoted
 
 Network = IPv4Network | IPv6Network
+
+
+LINGER: Final = 600.0
+"""Seconds for which a replaced address still leads here after it has left the last status: records that are kept longer
+are rare, and a cloud gives an address to another customer after some time."""
 
 
 class Mode(Enum):
@@ -120,6 +126,39 @@ def with_addresses(balancers: Balancers, addresses: Mapping[str, tuple[str, ...]
         {**_resolved(balancers.replaced, addresses), **balancers.replaced},
         {**_resolved(balancers.known, addresses), **balancers.known},
     )
+
+
+class LeavingBalancers:
+    """Addresses that have left the statuses of objects: records of public DNS, and caches, have them for a while."""
+
+    def __init__(self) -> None:
+        self._replaced = _Leaving()
+        self._known = _Leaving()
+
+    def is_over(self, now: float) -> bool:
+        """Whether the time of one of them is over."""
+        return any(until <= now for rows in (self._replaced, self._known) for until in rows.until.values())
+
+    def keep(self, found: Balancers, *, now: float) -> Balancers:
+        """What leads here, with what did so LINGER ago, as long as its target answers for anything."""
+        return Balancers(self._replaced.keep(found.replaced, now), self._known.keep(found.known, now))
+
+
+class _Leaving:
+    """The rows of Balancers.replaced or of Balancers.known."""
+
+    def __init__(self) -> None:
+        self.until: dict[str, float] = {}
+        self._before: dict[str, tuple[str, ...]] = {}
+
+    def keep(self, found: dict[str, tuple[str, ...]], now: float) -> dict[str, tuple[str, ...]]:
+        in_use = set(found.values())
+        gone = {one: target for one, target in self._before.items() if one not in found and target in in_use}
+        self.until = {one: self.until.get(one, now + LINGER) for one in gone}
+        left = {one: target for one, target in gone.items() if self.until[one] > now}
+        self.until = {one: self.until[one] for one in left}
+        self._before = {**left, **found}
+        return self._before
 
 
 def _resolved(

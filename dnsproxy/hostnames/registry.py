@@ -20,7 +20,7 @@ from dnsproxy.hostnames.holds import Holds, Row, Tenure
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.hostnames.outcomes import Outcomes
-from dnsproxy.hostnames.ownership import OwnershipSettings, find_balancers, with_addresses
+from dnsproxy.hostnames.ownership import LeavingBalancers, OwnershipSettings, find_balancers, with_addresses
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Before, Verdict, judge
@@ -59,6 +59,8 @@ class Registry:
         self._touched: list[Iterable[str]] = []
         self._ownership = ownership or OwnershipSettings()
         self._balancers: tuple[tuple[Targets, int, int], Balancers] | None = None
+        self._leaving = LeavingBalancers()
+        self._now = 0.0
         self._balancer_addresses: Mapping[str, tuple[str, ...]] = {}
         self._resolved = 0
         """How often those have changed."""
@@ -123,10 +125,13 @@ class Registry:
     def balancers(self) -> Balancers:
         """The load balancers that lead here, as the statuses of the objects have them now."""
         key = self._targets, self.store.balancers_version, self._resolved
-        if self._balancers is None or self._balancers[0][0] is not key[0] or self._balancers[0][1:] != key[1:]:
+        before = self._balancers
+        is_same = before is not None and before[0][0] is key[0] and before[0][1:] == key[1:]
+        if before is None or not is_same or self._leaving.is_over(self._now):
             found = find_balancers(self._ownership, self.store.balancers(), self._targets)
-            self._balancers = key, with_addresses(found, self._balancer_addresses)
-        return self._balancers[1]
+            found = with_addresses(found, self._balancer_addresses)
+            before = self._balancers = key, self._leaving.keep(found, now=self._now)
+        return before[1]
 
     def set_balancer_addresses(self, addresses: Mapping[str, tuple[str, ...]]) -> bool:
         """Set the addresses of load balancers' hostnames, by hostname. Returns whether they changed."""
@@ -194,6 +199,7 @@ class Registry:
 
         `now` in seconds since the epoch, from a clock that never jumps: names whose hold is over are touched too.
         """
+        self._now = now
         for hostname in self.holds.end_due(now):
             self.touch((hostname,))
         lost: set[str] = set()

@@ -7,6 +7,7 @@ lead elsewhere, and again only after it has led here; many at once are one line,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterable, Sequence
 from ipaddress import ip_address
 from typing import Final, Protocol
@@ -25,7 +26,8 @@ from sidecar.loop.slices import in_slices
 
 _EVERY: Final = 1.0
 _WARNINGS: Final = 20
-"""Names that are logged one by one, while so many lead elsewhere."""
+"""Names that are logged one by one in a minute, and one line for all others."""
+_MINUTE: Final = 60.0
 
 
 class LedServer(Protocol):
@@ -46,6 +48,9 @@ class LedNames:
         self._keeper = keeper
         self._seen: object = None
         self._logged: set[str] = set()
+        self._begun = -math.inf
+        """When the minute began whose lines are counted."""
+        self._lines = 0
         self._log = structlog.get_logger("dnsproxy.ownership")
 
     async def run(self) -> None:
@@ -90,10 +95,16 @@ class LedNames:
     def _tell(self, found: dict[str, LedElsewhere]) -> None:
         new = [one for hostname, one in found.items() if hostname not in self._logged]
         self._logged = set(found)
-        for one in new[:_WARNINGS]:
+        now = trio.current_time()
+        if now >= self._begun + _MINUTE:
+            self._begun, self._lines = now, 0
+        room = max(0, _WARNINGS - self._lines)
+        for one in new[:room]:
             told = {"hostname": one.hostname, "origin": str(one.claim.origin), "leads": list(one.leads)}
             self._log.warning("the record of a claimed name leads elsewhere", **told, answered=one.answered)
-        if len(new) > _WARNINGS:
-            self._log.warning(
-                "more claimed names lead elsewhere; the status page lists all", count=len(new) - _WARNINGS
-            )
+        if len(new) > room and self._lines <= _WARNINGS:
+            # Whoever asks for random names below a wildcard must not fill the log.
+            self._log.warning("more claimed names lead elsewhere; the status page lists all", count=len(new) - room)
+            self._lines = _WARNINGS + 1
+        else:
+            self._lines += len(new)

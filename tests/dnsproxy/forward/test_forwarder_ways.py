@@ -17,9 +17,14 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
+from dnsproxy.answers.answer_records import Claimed
+from dnsproxy.answers.table import Host
+from dnsproxy.answers.table_writer import TableWriter
+from dnsproxy.dns.names import Reach
 from dnsproxy.forward.deadlines import GIVE_UP, RETRY, TICK
 from dnsproxy.forward.loop import LoopProbes
-from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
+from dnsproxy.forward.settings import ForwardSettings, TcpEndpoint, TlsEndpoint
+from dnsproxy.replace.balancers import Balancers
 from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.forward import certificates
 from tests.dnsproxy.forward.certificates import NAME
@@ -37,7 +42,8 @@ from tests.kit.faulty_upstream import (
     refusing_upstream,
     silence,
 )
-from tests.kit.messages import TXT, opt_record, query, read_dnspython
+from tests.kit.messages import TXT, opt_record, query, read_both, read_dnspython
+from tests.kit.public_dns import PublicDns
 
 ASKED = query("www.example.net")
 ASKED_EDNS = query("www.example.net", additional=(opt_record(),))
@@ -271,6 +277,26 @@ async def test_an_upstream_over_tls_answers_clients_of_both_transports(clock: Mo
 
 
 @pytest.mark.usefixtures("_trusted")
+@pytest.mark.usefixtures("_trusted")
+@pytest.mark.parametrize("secured", [True, False], ids=["TLS", "TCP"])
+async def test_over_a_stream_upstream_too_what_leads_here_is_replaced_and_the_rest_passes(
+    clock: MockClock, secured: bool
+) -> None:
+    public = PublicDns("app.example.org 60 A 203.0.113.10", "www.example.org 60 A 198.51.100.7")
+    writer = TableWriter(ttl=5)
+    for name in ("app.example.org", "www.example.org", "preview.example.org"):
+        writer.put(Host(name, Reach.NAME, ("10.96.7.7",), claimed=Claimed.VERIFIED))
+    writer.lead(Balancers({"203.0.113.10": ("10.96.7.7",)}))
+    context = certificates.good() if secured else None
+    async with faulty_upstream(silence, public, secured=context) as server:
+        upstream = tls(server.endpoint) if secured else TcpEndpoint(server.endpoint.host, server.endpoint.port)
+        async with running(upstream, table=writer.publish()) as world:
+            for ask in (world.ask, world.ask_stream):
+                for name in ("app.example.org", "preview.example.org"):
+                    assert {str(content) for *_, content in read_both(await ask(query(name))).answers} == {"10.96.7.7"}
+                assert await ask(query("www.example.org")) == public.reply(query("www.example.org"))
+
+
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make, _ in certificates.BAD])
 async def test_an_upstream_with_a_wrong_certificate_is_servfail_in_time_and_logged_once(
     clock: MockClock, make: Callable[[], ssl.SSLContext]

@@ -16,7 +16,7 @@ from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.dns.addresses import is_address
 from dnsproxy.hostnames.claim_store import BalancerKey, ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin, Terms
-from dnsproxy.hostnames.ownership import Mode, OwnershipSettings, find_balancers, parse_trust
+from dnsproxy.hostnames.ownership import LeavingBalancers, Mode, OwnershipSettings, find_balancers, parse_trust
 from dnsproxy.hostnames.targets import OWN, Targets
 from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.replace.balancers import Balancers
@@ -183,6 +183,42 @@ def test_the_address_that_a_service_names_is_its_own_whatever_objects_say() -> N
     assert found.replaced == {OUTER: (RELAY,)}
     unready = replace(targets, unready=frozenset({"switchback/relay"}))
     assert balancers_of(REPLACING, {}, unready) == Balancers()
+
+
+def test_an_address_that_left_the_statuses_leads_here_for_ten_minutes_while_its_target_answers() -> None:
+    leaving, old, new = LeavingBalancers(), Balancers({OUTER: (RELAY,)}), Balancers({INNER: (RELAY,)})
+    assert leaving.keep(old, now=0.0) == old
+    both = Balancers({OUTER: (RELAY,), INNER: (RELAY,)})
+    assert leaving.keep(new, now=10.0) == both
+    assert leaving.keep(new, now=500.0) == both
+    assert not leaving.is_over(609.0)
+    assert leaving.is_over(610.0)
+    assert leaving.keep(new, now=610.0) == new
+
+
+def test_what_only_claimed_names_know_leaves_as_late() -> None:
+    leaving = LeavingBalancers()
+    leaving.keep(Balancers({}, {OUTER: ("192.0.2.1",), V6: ()}), now=0.0)
+    new = Balancers({}, {INNER: ("192.0.2.1",)})
+    assert leaving.keep(new, now=1.0) == Balancers({}, {OUTER: ("192.0.2.1",), INNER: ("192.0.2.1",)})
+    assert leaving.keep(new, now=601.0) == new
+
+
+@pytest.mark.parametrize(
+    "after", [Balancers(), Balancers({INNER: (GATE,)}), Balancers({}, {OUTER: ()})], ids=["nothing", "another", "known"]
+)
+def test_an_address_whose_target_answers_for_nothing_more_leads_nowhere_at_once(after: Balancers) -> None:
+    leaving = LeavingBalancers()
+    leaving.keep(Balancers({OUTER: (RELAY,)}), now=0.0)
+    assert leaving.keep(after, now=1.0) == after
+
+
+def test_an_address_that_comes_back_is_as_new() -> None:
+    leaving = LeavingBalancers()
+    for now, found in ((0.0, OUTER), (1.0, INNER), (2.0, OUTER)):
+        last = leaving.keep(Balancers({found: (RELAY,)}), now=now)
+    assert last.replaced == {OUTER: (RELAY,), INNER: (RELAY,)}
+    assert leaving.keep(Balancers({OUTER: (RELAY,)}), now=603.0).replaced == {OUTER: (RELAY,)}
 
 
 def test_a_hostname_in_the_status_of_a_gateway_leads_nowhere() -> None:

@@ -101,6 +101,19 @@ async def play_once(server: Server, keeper: TableKeeper, names: Sequence[str]) -
         nursery.cancel_scope.cancel()
 
 
+async def test_random_names_do_not_fill_the_log(autojump_clock: MockClock) -> None:
+    server, keeper = Server(), keeper_of("*.apps.example.org")
+    with capture_logs() as logs:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(LedNames(server, keeper).run)
+            for second in range(30):
+                server.tell(*(f"x{second}-{number}.apps.example.org" for number in range(10)))
+                await trio.sleep(1)
+            nursery.cancel_scope.cancel()
+    assert len([one for one in logs if one["event"] == EVENT]) == 20
+    assert len([one for one in logs if one["event"].startswith("more claimed names")]) == 1
+
+
 async def test_octets_that_are_no_hostname_are_not_shown(autojump_clock: MockClock) -> None:
     server, keeper = Server(), keeper_of("*.apps.example.org")
     server.names, server.version = [Led(b"\5a\0b\x1bc\4apps\7example\3org\0", 1, (ELSEWHERE,))], 1
