@@ -28,6 +28,7 @@ configMapGenerator:
     behavior: merge
     literals:
       - DNSPROXY_TARGET_FOR=plain=service:ingress-nginx/plain
+      - DNSPROXY_TRUST=plain.example.org
 """
 
 

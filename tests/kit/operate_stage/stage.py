@@ -296,6 +296,8 @@ class Running:
             *("serve", "--listen", f"{DNSPROXY_POD}:53", "--admin", f"{DNSPROXY_POD}:8081", "--ttl", "1"),
             *("--source", "ingress", "--source", "gateway", "--target", "auto", "--routes-namespace", OWN),
             *("--upstream", PUBLIC_DNS),
+            # All names lead to one router, which passes each on to the load balancer of its class.
+            *("--trust", PUBLIC),
             ready=f"http://{DNSPROXY_POD}:8081/readyz",
         )
 
