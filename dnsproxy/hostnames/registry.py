@@ -129,8 +129,9 @@ class Registry:
         is_same = before is not None and before[0][0] is key[0] and before[0][1:] == key[1:]
         if before is None or not is_same or self._leaving.is_over(self._now):
             found = find_balancers(self._ownership, self.store.balancers(), self._targets)
-            found = with_addresses(found, self._balancer_addresses)
-            before = self._balancers = key, self._leaving.keep(found, now=self._now)
+            # The addresses of hostnames follow public DNS at once: a provider gives them to others when they change.
+            found = with_addresses(self._leaving.keep(found, now=self._now), self._balancer_addresses)
+            before = self._balancers = key, found
         return before[1]
 
     def set_balancer_addresses(self, addresses: Mapping[str, tuple[str, ...]]) -> bool:
