@@ -28,13 +28,13 @@ class Claimed(IntEnum):
     """Whether public DNS has a say in a row of the table (`--ownership`)."""
 
     NO = 0
-    """The row is the owner's word, or nobody is to be asked: it is the answer."""
+    """The row answers: the operator set the name, or ownership is off."""
     REPORTED = 1
-    """It is the answer, and it is told where its record leads."""
+    """The row answers; a public record that leads elsewhere is reported."""
     VERIFIED = 2
-    """It is the answer where the name's record leads here, or where there is none."""
+    """The row answers if the public record leads here, or if the name has no record."""
     ENFORCED = 3
-    """It is the answer where the name's record leads here."""
+    """The row answers if the public record leads here."""
 
     @property
     def is_conditional(self) -> bool:

@@ -1,9 +1,9 @@
 """Verification: what a reply means for its client: the answer of a row, with what leads here replaced, or as it is.
 
-The law: a name that an object claims is asked as if nobody had claimed it. Where its record leads to the load balancer
-that its row stands for, or where there is none, its row answers; where it leads elsewhere, the reply passes octet for
-octet. Without a reply, or with one that says nothing, the row answers too, unless it is enforced: nobody else is known
-to have the name. Looks beside answers are bounded: one that has no room is taken with a later query.
+The law: a query for a claimed name is forwarded like any other. If the name's record leads to the row's load balancer,
+or the name has no record, the row answers. If the record leads elsewhere, the reply passes unchanged. Without a usable
+reply the row answers too, unless ownership is enforced: nobody else is known to have the name. Looks beside answers are
+bounded; one that finds no room is left to a later query.
 """
 
 from __future__ import annotations
@@ -73,18 +73,16 @@ class Verification:
 
     def may_answer(self, name: bytes, rtype: int, claimed: Claimed) -> bool:
         """See QuickAnswers: whether a row answers without another look."""
-        now = trio.current_time()
-        found = self.verdicts.find(name, rtype, now)
-        return found is not None and now < found.until and _answers(found, claimed)
+        found = self.verdicts.find_fresh(name, rtype, trio.current_time())
+        return found is not None and is_answered(found.place, claimed)
 
     def answer_known(self, forward: Forward, *, stream: bool, keepalive: float | None = None) -> Answer | None:
         """The answer of a row by a verdict that is there, which is renewed beside if its time is over."""
         query, claim = forward.query, forward.claim
         if claim is None:
             return None
-        now = trio.current_time()
-        found = self.verdicts.find(query.name, judged_type(query.type), now)
-        if found is None or not _answers(found, claim.claimed):
+        found = self.verdicts.find(query.name, judged_type(query.type), trio.current_time())
+        if found is None or not is_answered(found.place, claim.claimed):
             return None
         return Answer(answer_from(claim, query, stream=stream, keepalive=keepalive), forward)
 
@@ -93,8 +91,7 @@ class Verification:
         query, claim, now = forward.query, forward.claim, trio.current_time()
         rtype = judged_type(query.type)
         key = key_of(query.name, rtype)
-        found = self.verdicts.find(query.name, rtype, now)
-        is_known = found is not None and now < found.until
+        is_known = self.verdicts.find_fresh(query.name, rtype, now) is not None
         if claim is None or is_known or key in self._looking or self.nursery is None:
             return
         second, begun = self._begun
@@ -118,11 +115,8 @@ class Verification:
         return join_verdicts([await self._look(name, rtype, claim) for rtype in sorted(families)])
 
     async def _look(self, name: bytes, rtype: int, claim: Answers) -> Verdict:
-        now = trio.current_time()
-        found = self.verdicts.find(name, rtype, now)
-        if found is not None and now < found.until:
-            return found
-        return await self._find_out(plain_query(name, rtype), claim, spare=True)
+        found = self.verdicts.find_fresh(name, rtype, trio.current_time())
+        return found or await self._find_out(plain_query(name, rtype), claim, spare=True)
 
     # --- After a reply, or without one ---
 
@@ -131,24 +125,20 @@ class Verification:
         now = trio.current_time()
         if reply is not None and is_truncated(reply):
             return Verdict(LeadsTo.ELSEWHERE, now)  # it passes, and its client comes again over TCP
-        reading = read_leads(reply, self._table.leads) if reply is not None else None
-        found = judge(reading, query.type, own=make_target(claim.addresses), now=now)
+        found, until = self._judge(query, claim, reply, now)
         if found is None:
-            other = self.verdicts.find(query.name, other_family(query.type), now)
-            if other is None or other.until <= now:
+            other = self.verdicts.find_fresh(query.name, other_family(query.type), now)
+            if other is None:
                 return None
-            found = other._replace(until=now + reading.ttl if reading is not None else now)
+            found = other._replace(until=until)
         return self._note(query, found, spare=spare)
 
     async def look_at_other(self, query: Query, claim: Answers, *, spare: bool = False) -> Verdict:
         """The verdict on a name with an empty reply: what the other family of addresses says."""
         other = plain_query(query.name, other_family(query.type))
         reply = await self._ask(other)
-        now = trio.current_time()
-        reading = read_leads(reply, self._table.leads) if reply is not None else None
-        found = judge(reading, other.type, own=make_target(claim.addresses), now=now)
-        if found is None:
-            found = Verdict(LeadsTo.NOWHERE, now + reading.ttl if reading is not None else now)
+        found, until = self._judge(other, claim, reply, trio.current_time())
+        found = found or Verdict(LeadsTo.NOWHERE, until)
         self._note(other, found, spare=spare)
         return self._note(query, found, spare=spare)
 
@@ -157,7 +147,7 @@ class Verification:
     ) -> tuple[bytes, Outcome]:
         """What the client gets of a reply, and how that is shown; `verdict` is the one on a claimed name."""
         query, shields, claim = forward
-        if claim is not None and verdict is not None and _answers(verdict, claim.claimed):
+        if claim is not None and verdict is not None and is_answered(verdict.place, claim.claimed):
             return answer_from(claim, query, stream=stream), Outcome.TABLE
         leads = self._table.leads
         own = make_target(claim.addresses) if claim is not None else None
@@ -174,12 +164,18 @@ class Verification:
         if forward.claim is None:
             return None
         verdict = self.verdict_of(forward.query, forward.claim, None)
-        if verdict is None or not _answers(verdict, forward.claim.claimed):
+        if verdict is None or not is_answered(verdict.place, forward.claim.claimed):
             return None
         return answer_from(forward.claim, forward.query, stream=stream)
 
+    def _judge(self, query: Query, claim: Answers, reply: bytes | None, now: float) -> tuple[Verdict | None, float]:
+        """See judge(); and the time until which the reply may be kept."""
+        reading = read_leads(reply, self._table.leads) if reply is not None else None
+        found = judge(reading, query.type, own=make_target(claim.addresses), now=now)
+        return found, now + reading.ttl if reading is not None else now
+
     def _note(self, query: Query, verdict: Verdict, *, spare: bool = False) -> Verdict:
-        """Keep a verdict, with `spare` if there is room; returns the one that counts."""
+        """Keep a verdict; `spare`: only if it pushes out no other one. Returns the verdict that applies to the name."""
         name, rtype = query.name, judged_type(query.type)
         if rtype != query.type and verdict.place is LeadsTo.ELSEWHERE:
             return verdict  # a reply of another type tells nothing about addresses
@@ -212,11 +208,6 @@ class Verification:
 
 def is_answered(place: LeadsTo, claimed: Claimed) -> bool:
     """Whether a row answers a name that leads there."""
-    if claimed < Claimed.VERIFIED:
+    if not claimed.is_conditional:
         return True
     return place is LeadsTo.HERE or (place is LeadsTo.NOWHERE and claimed is not Claimed.ENFORCED)
-
-
-def _answers(verdict: Verdict, claimed: Claimed) -> bool:
-    """Whether a row answers by a verdict."""
-    return is_answered(verdict.place, claimed)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import ip_network
 from typing import Final
 
 from dnsproxy.answers.answer_records import Claimed
@@ -22,11 +22,8 @@ from dnsproxy.dns.names import BadName, is_within_any, parse_zone
 from dnsproxy.hostnames.claim_store import CHOSEN, BalancerKey
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.targets import Targets
-from dnsproxy.replace.balancers import Balancers
+from dnsproxy.replace.balancers import Balancers, Network
 from sidecar.values.text import quoted
-
-Network = IPv4Network | IPv6Network
-
 
 LINGER: Final = 600.0
 """Seconds for which a replaced address still leads here after it has left the last status: records that are kept longer
@@ -99,11 +96,8 @@ def find_balancers(
         steered = targets.addresses_of_subject(subject) if targets.steers(subject) else ()
         replaced |= {one: steered for one in addresses if steered and one not in replaced}
     for point, owners in _owners(statuses).items():
-        answers = [
-            (targets.answers_of(*key), targets.is_automatic(key[1]))
-            for key in owners
-            if key[1] != CHOSEN and (targets.answers_of(*key) or not targets.is_automatic(key[1]))
-        ]
+        rows = [(targets.answers_of(*key), targets.is_automatic(key[1])) for key in owners if key[1] != CHOSEN]
+        answers = [(addresses, is_automatic) for addresses, is_automatic in rows if addresses or not is_automatic]
         chosen = {() for key in owners if key[1] == CHOSEN}
         if not answers and not chosen:
             continue

@@ -17,8 +17,8 @@ from typing import Final
 
 from dnsproxy.dns.addresses import is_address
 from dnsproxy.hostnames.claims import Claim
-from dnsproxy.hostnames.ownership import Network
 from dnsproxy.hostnames.targets import OWN, Targets
+from dnsproxy.replace.balancers import Network
 from sidecar.values.special_addresses import special_kind
 from sidecar.values.text import quoted
 

@@ -39,7 +39,7 @@ class LedElsewhere(msgspec.Struct, frozen=True, gc=False):
     hostname: str
     """The name that was asked, which a wildcard may cover."""
     claim: Claim
-    """The one that has its row."""
+    """The claim whose row covers the name."""
     leads: tuple[str, ...]
     """Some of the addresses of the record that lead elsewhere."""
     answered: bool = False

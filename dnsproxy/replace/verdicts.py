@@ -118,10 +118,15 @@ class Verdicts:
         found = self._exact.get(key) or self._below.get(key)
         return found if found is not None and now < _end(found) else None
 
+    def find_fresh(self, name: bytes, rtype: int, now: float) -> Verdict | None:
+        """The verdict that needs no other look: its time is not over."""
+        found = self.find(name, rtype, now)
+        return found if found is not None and now < found.until else None
+
     def is_fresh(self, name: bytes, rtype: int, now: float) -> bool:
         """Whether a name is answered from its row without another look."""
-        found = self.find(name, rtype, now)
-        return found is not None and now < found.until and found.place is not LeadsTo.ELSEWHERE
+        found = self.find_fresh(name, rtype, now)
+        return found is not None and found.place is not LeadsTo.ELSEWHERE
 
     def note(self, name: bytes, rtype: int, verdict: Verdict, *, below: bool, spare: bool = False) -> None:
         """Keep a verdict; `below`: of a name below a wildcard; `spare`: only if it pushes out no other one."""
