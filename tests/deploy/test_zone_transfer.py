@@ -202,7 +202,7 @@ def test_what_a_replica_refuses_is_empty_on_a_node(tmp_path: Path) -> None:
     container = template_of(rendered(NODES, tmp_path), "DaemonSet", "dnsproxy")["spec"]["containers"][0]
     emptied = {one["name"] for one in container["env"] if one.get("value") == ""}
     flags = {f"DNSPROXY_{(param.name or '').upper()}" for param in serve.params}
-    allowed = {"DNSPROXY_RPZ_KEY", "DNSPROXY_RPZ_WILDCARDS"}
+    allowed = {"DNSPROXY_RPZ_KEY", "DNSPROXY_RPZ_WILDCARDS", "DNSPROXY_RPZ_TRIGGERS"}
     wanted = {one for one in flags if one.startswith("DNSPROXY_RPZ")} - allowed
     names = {f"DNSPROXY_{flag}" for flag in ("HOST", "HOSTS_FILE", "ZONE", "DENY", "ALLOW")}
     names |= {f"DNSPROXY_{flag}" for flag in ("CLASS_OF", "NAMESPACE", "LABEL_SELECTOR", "ANNOTATION_FILTER")}

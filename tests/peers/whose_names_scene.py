@@ -6,6 +6,7 @@ they serve. What NSD says is the truth: a test compares with it, and with a Core
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -29,7 +30,6 @@ from sidecar.values.endpoints import Endpoint
 from tests.kit import gateway_api
 from tests.kit.apiserver import ApiServer, collection_path, running_apiserver
 from tests.kit.coredns import CoreDns, coredns_version, running_coredns
-from tests.kit.nsd import end_process_in_time
 from tests.kit.polling import poll_until
 from tests.kit.ports import free_port
 from tests.kit.processes import is_listening, wait_for
@@ -98,14 +98,15 @@ class PublicDns:
         log = self._folder / "nsd.log"
         with log.open("ab") as output:
             command = [program("nsd"), "-d", "-c", "nsd.conf"]
-            self._process = subprocess.Popen(command, cwd=self._folder, stdout=output, stderr=output)
+            self._process = subprocess.Popen(command, cwd=self._folder, stdout=output, stderr=output, process_group=0)
         wait_for(lambda: is_listening(self.nsd_port), process=self._process, log=log)
 
     def end(self) -> None:
         """End NSD: its port refuses."""
         if self._process is not None:
-            self._process.terminate()
-            end_process_in_time(self._process)
+            # Ended in the middle of a reload, it would leave processes behind that keep its port.
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
             self._process = None
 
     def reset(self) -> None:
