@@ -27,7 +27,7 @@ Unanswered = tuple[int, bytes, Shape | None]
 Found = tuple[Any, tuple[bytes, bytes] | None]
 """A recipe; or for a query without a reply from here, its shape or None, and None."""
 
-MayAnswer = Callable[[bytes, int, Claimed], bool]
+MayAnswer = Callable[[bytes, int, Answers], bool]
 """Whether a row that public DNS has a say in answers a lower-case wire name and type just now."""
 
 Recipe = tuple[slice, tuple[bytes, bytes]]
@@ -142,7 +142,7 @@ class QuickAnswers:
         """The key of the verdict by which a row answers a plain query just now; empty if none does."""
         exempt = body[_ADDITIONAL] and body[_DO] & _TOP and body[1] & CD  # see is_exempt
         rtype = judged_type(int.from_bytes(type_and_class[:2], "big"))
-        return b"" if exempt or not self._may_answer(name, rtype, found.claimed) else key_of(name, rtype)
+        return b"" if exempt or not self._may_answer(name, rtype, found) else key_of(name, rtype)
 
     def _keep(self, recipe: Recipe, lowered: bytes, name: bytes, key: bytes) -> None:
         # Most names share their addresses: one shared recipe stays in the cache of the processor.

@@ -7,7 +7,7 @@ not ready is forwarded, and still hides the wildcards above it, whose addresses 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -46,8 +46,9 @@ class HostTable:
     wildcards: Mapping[bytes, Wildcard] = field(default_factory=dict)
     above: Mapping[bytes, int] = field(default_factory=dict)
     """The ancestors of our names, and how many names are below each: an NXDOMAIN would deny those (RFC 8020)."""
-    never: Collection[bytes] = frozenset()
-    """Names that no wildcard covers: those that --deny names, and those that wait for their namespace (--hold)."""
+    never: Mapping[bytes, bool] = field(default_factory=dict)
+    """Names that no wildcard covers. True: --deny names it, and nothing in its replies is replaced either; False: it
+    waits for its namespace (--hold)."""
     closed: frozenset[bytes] = frozenset()
     """Zones that no wildcard from above reaches into, the apex included: search domains. A wildcard inside one covers
     its names."""

@@ -219,8 +219,8 @@ class TableWriter:
             self._count(names.ancestors(wire), 1 if before is None else -1)
 
     def _put_bar(self, wire: bytes, *, barred: bool) -> None:
-        if wire not in self._denied and barred != bool(self._never.get(wire)):
-            self._never.put(wire, barred or None)
+        if wire not in self._denied and barred != (self._never.get(wire) is not None):
+            self._never.put(wire, False if barred else None)
 
     def _put_wildcard(self, wire: bytes, reach: Reach, answers: Answers | None) -> None:
         before = self._wildcards.get(wire) or _NEITHER

@@ -19,7 +19,8 @@ from sidecar.values.text import quoted
 
 _MOST: Final = 64
 _CNAME: Final = 5
-_SIZES: Final = {int(Type.A): 4, int(Type.AAAA): 16}
+ADDRESS_SIZES: Final = {int(Type.A): 4, int(Type.AAAA): 16}
+"""Octets of an address, by the type of its record."""
 _FIXED: Final = struct.Struct("!HHIH")  # type, class, TTL, RDLENGTH
 _POINTER: Final = 0xC0
 _BROADCAST: Final = ipaddress.IPv4Address(0xFFFFFFFF)
@@ -71,7 +72,7 @@ def parse_address_reply(message: bytes) -> AddressReply | None:
             return None
         if klass == wire.CLASS_IN:
             least = _least(least, ttl)
-        if klass == wire.CLASS_IN and _SIZES.get(rtype) == size:
+        if klass == wire.CLASS_IN and ADDRESS_SIZES.get(rtype) == size:
             addresses[str(ip_address(message[data:position]))] = None
         elif klass == wire.CLASS_IN and rtype == _CNAME:
             aliases |= dict.fromkeys(_hostname_at(message, data))

@@ -55,7 +55,7 @@ class Attempts:
 
     def ask_again(self, flight: Flight) -> None:
         """Ask the next upstream before the next step is due."""
-        if self._may_ask(flight):
+        if flight.is_open and self._may_ask(flight):
             self._counters.forward_retries += 1
             self.ask_next(flight)
 
@@ -96,7 +96,7 @@ class Attempts:
         """An upstream was unreachable for this flight: ask the next one."""
         self._counters.forward_errors += 1
         flight.unreachable = True
-        if not flight.done:
+        if flight.is_open:
             self.ask_next(flight)
 
     def _ask(self, flight: Flight, upstream: Upstream) -> None:

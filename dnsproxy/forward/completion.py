@@ -59,12 +59,12 @@ class Completion:
 
     def complete(self, flight: Flight, reply: bytes, source: Endpoint, *, datagram: bool = True) -> None:
         """End with the reply of the upstream at `source`, over UDP or a stream."""
-        if flight.looking:
+        if not flight.is_open:
             return
         try:
             claim, verdict = flight.forward.claim, None
             if claim is not None:
-                verdict = self._verification.verdict_of(flight.query, claim, reply)
+                verdict = self._verification.note_reply(flight.query, claim, reply)
                 if verdict is None and self.nursery is not None:
                     flight.looking, flight.due = True, math.inf
                     self.nursery.start_soon(partial(self._look_at_other, flight, reply, source, datagram=datagram))
@@ -100,7 +100,8 @@ class Completion:
     def _fail(self, flight: Flight, reply: bytes) -> None:
         self._counters.failures += 1
         self._log.exception("a reply failed", octets=len(reply))
-        self.give_up(flight)
+        if not flight.done:
+            self.give_up(flight)
 
     def complete_unchanged(self, flight: Flight, reply: bytes, source: Endpoint) -> None:
         """As complete, for a datagram that is_usual and may pass, in less time."""

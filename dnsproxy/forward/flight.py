@@ -114,6 +114,11 @@ class Flight:
         return self.started + self.steps[-1][0]
 
     @property
+    def is_open(self) -> bool:
+        """Whether a reply still counts: none has come, not even one whose meaning is being looked up."""
+        return not self.done and not self.looking
+
+    @property
     def waiters(self) -> int:
         """How many clients get the reply."""
         return 1 + len(self.others) if self.others else 1

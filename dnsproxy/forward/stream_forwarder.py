@@ -108,7 +108,7 @@ class StreamForwarder:
         """What the client gets of a reply; None if what decides about it was not known in time."""
         query, claim, verdict = forward.query, forward.claim, None
         if claim is not None:
-            verdict = self._verification.verdict_of(query, claim, reply)
+            verdict = self._verification.note_reply(query, claim, reply)
             if verdict is None:
                 with trio.move_on_at(deadline):
                     verdict = await self._verification.look_at_other(query, claim)

@@ -71,10 +71,10 @@ class Verification:
 
     # --- Before a query is forwarded ---
 
-    def may_answer(self, name: bytes, rtype: int, claimed: Claimed) -> bool:
+    def may_answer(self, name: bytes, rtype: int, row: Answers) -> bool:
         """See QuickAnswers: whether a row answers without another look."""
-        found = self.verdicts.find_fresh(name, rtype, trio.current_time())
-        return found is not None and is_answered(found.place, claimed)
+        found = self._find_fresh(name, rtype, row)
+        return found is not None and is_answered(found.place, row.claimed)
 
     def answer_known(self, forward: Forward, *, stream: bool, keepalive: float | None = None) -> Answer | None:
         """The answer of a row by a verdict that is there, which is renewed beside if its time is over."""
@@ -91,8 +91,9 @@ class Verification:
         query, claim, now = forward.query, forward.claim, trio.current_time()
         rtype = judged_type(query.type)
         key = key_of(query.name, rtype)
-        is_known = self.verdicts.find_fresh(query.name, rtype, now) is not None
-        if claim is None or is_known or key in self._looking or self.nursery is None:
+        if claim is None or self.nursery is None or key in self._looking:
+            return
+        if self._find_fresh(query.name, rtype, claim) is not None:
             return
         second, begun = self._begun
         begun = begun if second == int(now) else 0
@@ -115,19 +116,19 @@ class Verification:
         return join_verdicts([await self._look(name, rtype, claim) for rtype in sorted(families)])
 
     async def _look(self, name: bytes, rtype: int, claim: Answers) -> Verdict:
-        found = self.verdicts.find_fresh(name, rtype, trio.current_time())
+        found = self._find_fresh(name, rtype, claim)
         return found or await self._find_out(plain_query(name, rtype), claim, spare=True)
 
     # --- After a reply, or without one ---
 
-    def verdict_of(self, query: Query, claim: Answers, reply: bytes | None, *, spare: bool = False) -> Verdict | None:
+    def note_reply(self, query: Query, claim: Answers, reply: bytes | None, *, spare: bool = False) -> Verdict | None:
         """What the reply to a claimed name says, None without a reply; None if the other family has to be asked."""
         now = trio.current_time()
         if reply is not None and is_truncated(reply):
             return Verdict(LeadsTo.ELSEWHERE, now)  # it passes, and its client comes again over TCP
         found, until = self._judge(query, claim, reply, now)
         if found is None:
-            other = self.verdicts.find_fresh(query.name, other_family(query.type), now)
+            other = self._find_fresh(query.name, other_family(query.type), claim)
             if other is None:
                 return None
             found = other._replace(until=until)
@@ -152,7 +153,7 @@ class Verification:
         leads = self._table.leads
         own = make_target(claim.addresses) if claim is not None else None
         found = claim is not None or (leads.search is not None and leads.search(reply))
-        if found and not is_exempt(query) and query.name not in self._table.never:
+        if found and not is_exempt(query) and not self._table.never.get(query.name):
             replaced = replace_leads(reply, leads, ttl=self._table.ttl, own=own)
             if replaced is not None:
                 self._counters.forward_replaced += 1
@@ -163,22 +164,30 @@ class Verification:
         """The answer to a claimed name when no upstream has given one; None if its row must not answer then."""
         if forward.claim is None:
             return None
-        verdict = self.verdict_of(forward.query, forward.claim, None)
+        verdict = self.note_reply(forward.query, forward.claim, None)
         if verdict is None or not is_answered(verdict.place, forward.claim.claimed):
             return None
         return answer_from(forward.claim, forward.query, stream=stream)
+
+    def _find_fresh(self, name: bytes, rtype: int, row: Answers) -> Verdict | None:
+        """The verdict that needs no other look: not when its name has got another row, as that of another class."""
+        found = self.verdicts.find_fresh(name, rtype, trio.current_time())
+        is_other = found is not None and found.place is LeadsTo.HERE and found.row != row.addresses
+        return None if is_other else found
 
     def _judge(self, query: Query, claim: Answers, reply: bytes | None, now: float) -> tuple[Verdict | None, float]:
         """See judge(); and the time until which the reply may be kept."""
         reading = read_leads(reply, self._table.leads) if reply is not None else None
         found = judge(reading, query.type, own=make_target(claim.addresses), now=now)
+        if found is not None and found.place is LeadsTo.HERE:
+            found = found._replace(row=claim.addresses)
         return found, now + reading.ttl if reading is not None else now
 
     def _note(self, query: Query, verdict: Verdict, *, spare: bool = False) -> Verdict:
         """Keep a verdict; `spare`: only if it pushes out no other one. Returns the verdict that applies to the name."""
         name, rtype = query.name, judged_type(query.type)
-        if rtype != query.type and verdict.place is LeadsTo.ELSEWHERE:
-            return verdict  # a reply of another type tells nothing about addresses
+        if rtype != query.type and (verdict.place is LeadsTo.ELSEWHERE or not verdict.sure):
+            return verdict  # a reply of another type tells nothing about addresses, but that there is no such name
         if not verdict.sure:
             before = self.verdicts.find(name, rtype, trio.current_time())
             if before is not None:
@@ -197,7 +206,7 @@ class Verification:
 
     async def _find_out(self, query: Query, claim: Answers, *, spare: bool = False) -> Verdict:
         """Ask for a verdict and keep it."""
-        found = self.verdict_of(query, claim, await self._ask(query), spare=spare)
+        found = self.note_reply(query, claim, await self._ask(query), spare=spare)
         return await self.look_at_other(query, claim, spare=spare) if found is None else found
 
     async def _ask(self, query: Query) -> bytes | None:

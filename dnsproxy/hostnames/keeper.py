@@ -116,7 +116,7 @@ class TableKeeper:
     async def run(self) -> None:
         """Swap the table after every change, until cancelled."""
         while True:
-            with trio.move_on_at(self._next_hold()):
+            with trio.move_on_at(self._next_due()):
                 await self._changed.wait()
             self._changed = trio.Event()
             took = await self.swap()
@@ -189,9 +189,9 @@ class TableKeeper:
         """Seconds since the epoch, on a clock that never jumps: a correction of the time must end no hold."""
         return self._epoch + trio.current_time()
 
-    def _next_hold(self) -> float:
-        """When the next hold is over, on trio's clock."""
-        due = self.registry.holds.due
+    def _next_due(self) -> float:
+        """When the next row changes by itself, on trio's clock."""
+        due = self.registry.due
         return math.inf if due is None else due - self._epoch
 
     def _log_news(self) -> None:

@@ -129,9 +129,10 @@ class LeavingBalancers:
         self._replaced = _Leaving()
         self._known = _Leaving()
 
-    def is_over(self, now: float) -> bool:
-        """Whether the time of one of them is over."""
-        return any(until <= now for rows in (self._replaced, self._known) for until in rows.until.values())
+    @property
+    def due(self) -> float | None:
+        """When the time of the next one is over; None if there is none."""
+        return min((until for rows in (self._replaced, self._known) for until in rows.until.values()), default=None)
 
     def keep(self, found: Balancers, *, now: float) -> Balancers:
         """What leads here, with what did so LINGER ago, as long as its target answers for anything."""

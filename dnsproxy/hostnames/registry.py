@@ -127,12 +127,18 @@ class Registry:
         key = self._targets, self.store.balancers_version, self._resolved
         before = self._balancers
         is_same = before is not None and before[0][0] is key[0] and before[0][1:] == key[1:]
-        if before is None or not is_same or self._leaving.is_over(self._now):
+        leaves = self._leaving.due
+        if before is None or not is_same or (leaves is not None and leaves <= self._now):
             found = find_balancers(self._ownership, self.store.balancers(), self._targets)
             # The addresses of hostnames follow public DNS at once: a provider gives them to others when they change.
             found = with_addresses(self._leaving.keep(found, now=self._now), self._balancer_addresses)
             before = self._balancers = key, found
         return before[1]
+
+    @property
+    def due(self) -> float | None:
+        """When the next hold is over, or the time of an address that has left a status; None if nothing is to come."""
+        return min((one for one in (self.holds.due, self._leaving.due) if one is not None), default=None)
 
     def set_balancer_addresses(self, addresses: Mapping[str, tuple[str, ...]]) -> bool:
         """Set the addresses of load balancers' hostnames, by hostname. Returns whether they changed."""

@@ -11,14 +11,12 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.hostnames.outcomes import MOST_WIDE
 from dnsproxy.hostnames.registry import Registry
 from sidecar.values.text import cut
 
 LONGEST_ORIGIN: Final = 1_000
 """Characters."""
-_BY_ADDRESS: Final = frozenset({Claimed.VERIFIED, Claimed.ENFORCED})
 
 
 class WideWildcard(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -46,7 +44,7 @@ def find_wide(registry: Registry) -> tuple[WideWildcard, ...]:
         WideWildcard(
             hostname=claim.hostname,
             origin=cut(str(claim.origin), LONGEST_ORIGIN - 3),
-            verified=registry.claimed(claim) in _BY_ADDRESS,
+            verified=registry.claimed(claim).is_conditional,
         )
         for claim in registry.outcomes.wide()
     )

@@ -48,7 +48,7 @@ class Target(NamedTuple):
 
 
 OWN: Final = Target(())
-"""In place of a target: that of the name's own row."""
+"""In place of a target: that of the name's own row. As a tuple with one item it is true, as every target is."""
 
 
 class Leads:

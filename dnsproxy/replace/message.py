@@ -11,7 +11,7 @@ import struct
 from typing import Final, NamedTuple
 
 from dnsproxy.dns import names, wire
-from dnsproxy.dns.wire import HEADER, Type
+from dnsproxy.dns.wire import HEADER
 
 MOST_RECORDS: Final = 1_000
 """In one reply; one with more is passed on as it is. 64 KiB have room for 4,000 addresses."""
@@ -196,7 +196,3 @@ class _Writer:
             self.octets += name[position:end]
             position = end
         self.octets.append(0)
-
-
-ADDRESS_SIZES: Final = {int(Type.A): 4, int(Type.AAAA): 16}
-"""Octets of an address, by the type of its record."""

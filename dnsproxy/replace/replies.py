@@ -9,13 +9,14 @@ nobody has signed (RFC 4035 section 3.2.3).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from dnsproxy.dns import wire
+from dnsproxy.dns.addresses import ADDRESS_SIZES
 from dnsproxy.dns.wire import CLASS_IN, Query, Type
 from dnsproxy.replace.balancers import OWN, Leads, Target
-from dnsproxy.replace.message import ADDRESS_SIZES, Record, Reply, read_reply, write_reply
+from dnsproxy.replace.message import Record, Reply, read_reply, write_reply
 
 _CNAME: Final = int(Type.CNAME)
 _RRSIG: Final = 46
@@ -59,12 +60,8 @@ def read_leads(message: bytes, leads: Leads) -> Reading | None:
     if reply is None:
         return None
     answers = reply.sections[0]
-    everything = _alias_target(reply, leads, claimed=True)
-    found = tuple(
-        Lead(one.data[0], everything or leads.by_address(one.data[0], claimed=True))
-        for one in answers
-        if _is_address(one)
-    )
+    judged = _Judged(reply, leads, claimed=True)
+    found = tuple(Lead(one.data[0], judged.target_of(one, one.data[0])) for one in answers if _is_address(one))
     least = min((one.ttl for one in (*answers, *reply.sections[1])), default=_SHORTEST)
     return Reading(message[3] & 0xF, found, min(max(least, _SHORTEST), _LONGEST))
 
@@ -78,8 +75,7 @@ def replace_leads(message: bytes, leads: Leads, *, ttl: int, own: Target | None 
     reply = read_reply(message)
     if reply is None:
         return None
-    everything = _alias_target(reply, leads, claimed=own is not None)
-    replacer = _Replacer(leads, ttl=ttl, own=own, everything=everything)
+    replacer = _Replacer(_Judged(reply, leads, claimed=own is not None), ttl=ttl, own=own)
     answer, additional = replacer.section(reply.sections[0]), replacer.section(reply.sections[2])
     if not replacer.changed:
         return None
@@ -91,14 +87,41 @@ def replace_leads(message: bytes, leads: Leads, *, ttl: int, own: Target | None 
     return write_reply(Reply(head, reply.question, sections))  # type: ignore[arg-type]  # three
 
 
+class _Judged:
+    """What the addresses of one reply lead to.
+
+    All addresses of a load balancer's hostname are that one's, and so are those of the names that it is an alias of.
+    """
+
+    def __init__(self, reply: Reply, leads: Leads, *, claimed: bool) -> None:
+        self._leads = leads
+        self._claimed = claimed
+        self._target: Target | None = None
+        """That of the hostname."""
+        self._names: set[bytes] = set()
+        """The hostname, and what it is an alias of."""
+        aliases = {one.owner.lower(): one.data[0].lower() for one in reply.sections[0] if _is_alias(one)}
+        name: bytes | None = reply.qname
+        while name is not None and name not in self._names:
+            self._target = self._target or leads.by_name(name, claimed=claimed)
+            if self._target is not None:
+                self._names.add(name)
+            name = aliases.pop(name, None)
+
+    def target_of(self, record: Record, address: bytes) -> Target | None:
+        """See Lead.target: of an address in the data of a record."""
+        if record.owner.lower() in self._names:
+            return self._target
+        return self._leads.by_address(address, claimed=self._claimed)
+
+
 class _Replacer:
     """Replaces the records of one reply; remembers which record sets it changed."""
 
-    def __init__(self, leads: Leads, *, ttl: int, own: Target | None, everything: Target | None) -> None:
-        self._leads = leads
+    def __init__(self, judged: _Judged, *, ttl: int, own: Target | None) -> None:
+        self._judged = judged
         self._ttl = ttl
         self._own = own
-        self._everything = everything
         self.changed: set[tuple[bytes, int]] = set()
         """Owners in lower case, with the type."""
 
@@ -132,21 +155,22 @@ class _Replacer:
     def _replace(self, record: Record) -> list[Record] | None:
         """The records in place of one; None if it stays."""
         if _is_address(record):
-            target = self._target_of(record.data[0])
+            target = self._target_of(record, record.data[0])
             if target is None:
                 return None
             return [record._replace(data=(one,)) for one in target.of_size(len(record.data[0]))]
         if record.type in _SERVICES and record.klass == CLASS_IN:
-            data = self._replace_hints(record.data[0])
+            data = self._replace_hints(record)
             return None if data is None else [record._replace(data=(data,))]
         return None
 
-    def _target_of(self, address: bytes) -> Target | None:
-        found = self._everything or self._leads.by_address(address, claimed=self._own is not None)
+    def _target_of(self, record: Record, address: bytes) -> Target | None:
+        found = self._judged.target_of(record, address)
         return self._own if found == OWN else found
 
-    def _replace_hints(self, data: bytes) -> bytes | None:
+    def _replace_hints(self, record: Record) -> bytes | None:
         """The data of a SVCB or HTTPS record with replaced hints; None if it stays."""
+        data = record.data[0]
         head = wire.skip_name(data, 2)
         params = _params(data, head) if head else None
         if params is None:
@@ -154,7 +178,7 @@ class _Replacer:
         changed = False
         for key, size in _HINTS.items():
             if key in params and len(params[key]) % size == 0:
-                hints = self._hints(params[key], size)
+                hints = self._hints(record, params[key], size)
                 changed = changed or hints != params[key]
                 params[key] = hints
         if not changed:
@@ -169,11 +193,11 @@ class _Replacer:
         left = (struct.pack("!HH", key, len(value)) + value for key, value in params.items() if key not in gone)
         return data[:head] + b"".join(left)
 
-    def _hints(self, hints: bytes, size: int) -> bytes:
+    def _hints(self, record: Record, hints: bytes, size: int) -> bytes:
         found: dict[bytes, None] = {}
         for at in range(0, len(hints), size):
             hint = hints[at : at + size]
-            target = self._target_of(hint)
+            target = self._target_of(record, hint)
             found |= dict.fromkeys((hint,) if target is None else target.of_size(size))
         return b"".join(found)
 
@@ -182,18 +206,8 @@ def _is_address(record: Record) -> bool:
     return record.klass == CLASS_IN and ADDRESS_SIZES.get(record.type) == len(record.data[0])
 
 
-def _alias_target(reply: Reply, leads: Leads, *, claimed: bool) -> Target | None:
-    """The target of a load balancer's hostname among the question and its aliases: all addresses are that one's."""
-    found = leads.by_name(reply.qname, claimed=claimed)
-    for one in _aliases(reply):
-        found = found or leads.by_name(one, claimed=claimed)
-    return found
-
-
-def _aliases(reply: Reply) -> Iterator[bytes]:
-    for one in reply.sections[0]:
-        if one.type == _CNAME and one.klass == CLASS_IN:
-            yield one.data[0].lower()
+def _is_alias(record: Record) -> bool:
+    return record.type == _CNAME and record.klass == CLASS_IN
 
 
 def _params(data: bytes, position: int) -> dict[int, bytes] | None:

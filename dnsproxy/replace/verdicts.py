@@ -54,6 +54,8 @@ class Verdict(NamedTuple):
     """False if no upstream could say: what was known before stays."""
     leads: tuple[bytes, ...] = ()
     """Of ELSEWHERE: some of the addresses that lead there, in wire form; none if it leads to another target of ours."""
+    row: tuple[str, ...] = ()
+    """Of HERE: the addresses of the row that it was judged for."""
 
 
 class Led(NamedTuple):
@@ -72,6 +74,8 @@ class _Map(dict[bytes, Verdict]):
     def __init__(self, most: int) -> None:
         super().__init__()
         self._left = most
+        self.pushed_out: list[bytes] = []
+        """The keys of verdicts that went because there was no room for them; the owner empties it."""
 
     def put(self, key: bytes, verdict: Verdict) -> tuple[Verdict | None, bool]:
         """Keep a verdict as the newest: the one before it, and whether another went that led elsewhere."""
@@ -80,7 +84,9 @@ class _Map(dict[bytes, Verdict]):
         self[key] = verdict
         led = False
         while self._left < 0:
-            gone = self.drop(next(iter(self)))
+            oldest = next(iter(self))
+            gone = self.drop(oldest)
+            self.pushed_out.append(oldest)
             led = led or _elsewhere(gone) is not None
         return before, led
 
@@ -123,11 +129,6 @@ class Verdicts:
         found = self.find(name, rtype, now)
         return found if found is not None and now < found.until else None
 
-    def is_fresh(self, name: bytes, rtype: int, now: float) -> bool:
-        """Whether a name is answered from its row without another look."""
-        found = self.find_fresh(name, rtype, now)
-        return found is not None and found.place is not LeadsTo.ELSEWHERE
-
     def note(self, name: bytes, rtype: int, verdict: Verdict, *, below: bool, spare: bool = False) -> None:
         """Keep a verdict; `below`: of a name below a wildcard; `spare`: only if it pushes out no other one."""
         verdicts, key = self._below if below else self._exact, key_of(name, rtype)
@@ -142,9 +143,14 @@ class Verdicts:
             verdicts.update({key: one._replace(until=min(one.until, now)) for key, one in verdicts.items()})
 
     def expire(self, now: float) -> list[bytes]:
-        """Drop the verdicts that answer no more; the keys of those whose time is over."""
+        """Drop the verdicts that answer no more; the keys of those whose time is over, and of those pushed out before.
+
+        To be called about once a second, as these keys are kept until then.
+        """
         over = []
         for verdicts in (self._exact, self._below):
+            over += verdicts.pushed_out
+            verdicts.pushed_out = []
             for key, one in list(verdicts.items()):
                 if one.until <= now:
                     over.append(key)

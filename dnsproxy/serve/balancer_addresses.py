@@ -1,8 +1,9 @@
 """The addresses of load balancers whose statuses have only hostnames, as the upstreams know them.
 
 The law: a thin shell. A record that is no CNAME, but has the addresses of such a hostname (an alias of the provider's
-DNS), leads to the same load balancer. Each hostname is asked when it comes, and again after its TTL; without an answer
-the last addresses stay. Their number is bounded, and the first by name count.
+DNS), leads to the same load balancer. Each hostname is asked when it comes, and again after its TTL. Without an answer
+the last addresses stay; if the hostname has no record any more they go, because the provider gives them to others.
+Their number is bounded, and the first by name count.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class BalancerAddresses:
                 octets = await self._ask(plain_query(name, rtype))
             replies.append(parse_address_reply(octets) if octets is not None else None)
         record = join_replies(replies)
-        if record is None or not record.addresses:
+        if record is None:
             return _SHORTEST
         self._found[hostname] = record.addresses
         return min(max(float(record.ttl or 0), _SHORTEST), _LONGEST)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from dnsproxy.answers.answer_records import FORWARDED, Answers, Claimed
+from dnsproxy.answers.answer_records import FORWARDED, Answers
 from dnsproxy.answers.table import HostTable, Wildcard
 from dnsproxy.forward.verification import is_answered
 from dnsproxy.replace.verdicts import LeadsTo, Verdict
@@ -75,7 +75,7 @@ class PublishedRows:
         """The table without its hidden rows, one step a row; new names are followed from now on."""
         hidden, unknown = [], 0
         for name, answers in table.exact.items():
-            if answers.claimed >= Claimed.VERIFIED:
+            if answers.claimed.is_conditional:
                 place = self._follow(name)
                 unknown += place is None
                 if place is None or not is_answered(place, answers.claimed):
@@ -173,9 +173,9 @@ def _pause(seconds: float) -> float:
 
 
 def _is_claimed(answers: Answers | None) -> bool:
-    return answers is not None and answers.claimed >= Claimed.VERIFIED
+    return answers is not None and answers.claimed.is_conditional
 
 
 def _view(table: HostTable, exact: dict[bytes, Answers], wildcards: dict[bytes, Wildcard]) -> HostTable:
-    rest = table.above, table.never, table.closed, table.unready, table.forwarded, table.leads, table.ttl
-    return _View(exact, wildcards, *rest, source=table)
+    rest = {one.name: getattr(table, one.name) for one in fields(HostTable)}
+    return _View(**rest | {"exact": exact, "wildcards": wildcards}, source=table)

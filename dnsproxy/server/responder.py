@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from dnsproxy.answers.answer_records import Claimed
+from dnsproxy.answers.answer_records import Answers
 from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import Answer, Drop, Forward, Refuse, decide, server_failure
 from dnsproxy.answers.quick import QuickAnswers, Unanswered
@@ -62,8 +62,8 @@ class Responder:
         """Decide anew about the names and types with these keys: their verdicts are over."""
         self._quick.forget(keys)
 
-    def _may_answer(self, name: bytes, rtype: int, claimed: Claimed) -> bool:
-        return self._verification is not None and self._verification.may_answer(name, rtype, claimed)
+    def _may_answer(self, name: bytes, rtype: int, row: Answers) -> bool:
+        return self._verification is not None and self._verification.may_answer(name, rtype, row)
 
     def _rule_of(self, name: bytes) -> str:
         return self.table.rule_of(name)

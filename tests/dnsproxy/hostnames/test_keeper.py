@@ -12,10 +12,12 @@ from trio.testing import MockClock
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames import ownership
+from dnsproxy.hostnames.claims import Claim, Origin, Terms
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 
@@ -167,6 +169,34 @@ async def test_a_name_changes_hands_by_itself_when_the_time_is_over(
     assert [(line["hostname"], line["namespace"], line["origin"], line["seconds"]) for line in warnings] == [
         ("app.example.org", "shop", "Ingress thief/web", 4)
     ]
+
+
+async def test_a_balancer_that_has_left_a_status_leads_here_no_more_when_its_time_is_over(
+    nursery: trio.Nursery, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a quiet cluster, where nothing else makes a new table."""
+    monkeypatch.setattr(ownership, "LINGER", 4.0)
+    tables: list[HostTable] = []
+    registry = Registry(targets=Targets(("10.96.7.7",)), guards=Guards(), ownership=OwnershipSettings(Mode.VERIFY))
+
+    def have(address: str) -> None:
+        origin = Origin("Ingress", "web", "shop")
+        registry.replace(
+            "Ingress", "shop/web", [Claim("app.example.org", Reach.NAME, origin, Terms(status=(address,)))]
+        )
+
+    have("203.0.113.10")
+    keeper = TableKeeper(registry, ttl=5, publish=tables.append, sources=())
+    nursery.start_soon(keeper.run)
+    keeper.wake()
+    await trio.sleep(1)
+    have("203.0.113.11")
+    keeper.wake()
+    await trio.sleep(1)
+    assert set(tables[-1].leads.balancers.known) == {"203.0.113.10", "203.0.113.11"}
+    await trio.sleep(4)
+    assert set(tables[-1].leads.balancers.known) == {"203.0.113.11"}
+    assert len(tables) == 3
 
 
 async def test_no_name_is_held_before_every_source_has_reported() -> None:

@@ -191,8 +191,7 @@ def test_an_address_that_left_the_statuses_leads_here_for_ten_minutes_while_its_
     both = Balancers({OUTER: (RELAY,), INNER: (RELAY,)})
     assert leaving.keep(new, now=10.0) == both
     assert leaving.keep(new, now=500.0) == both
-    assert not leaving.is_over(609.0)
-    assert leaving.is_over(610.0)
+    assert leaving.due == 610.0
     assert leaving.keep(new, now=610.0) == new
 
 

@@ -119,6 +119,35 @@ def test_an_alias_of_a_balancers_hostname_leads_there_with_all_its_addresses(cas
     ]
 
 
+def test_an_alias_of_such_an_alias_leads_there_too_and_so_does_what_the_hostname_is_an_alias_of() -> None:
+    message = reply(
+        "answer app.example.org. 60 CNAME www.example.org.",
+        "answer www.example.org. 60 CNAME lb.example.net.",
+        "answer lb.example.net. 60 CNAME node.example.com.",
+        f"answer node.example.com. 60 A {ELSEWHERE}",
+    )
+    assert shown(replace_leads(message, LEADS, ttl=TTL))[-1] == f"answer node.example.com. 5 IN A {RELAY}"
+
+
+def test_addresses_of_other_names_in_a_reply_about_a_balancers_hostname_stay() -> None:
+    """A balancer's hostname may be a name with a mail server of its own."""
+    message = reply(
+        "answer lb.example.net. 60 MX 10 mail.example.net.",
+        f"additional mail.example.net. 60 A {ELSEWHERE}",
+        question="lb.example.net MX",
+    )
+    assert replace_leads(message, LEADS, ttl=TTL) is None
+
+
+def test_a_circle_of_aliases_ends() -> None:
+    message = reply(
+        "answer app.example.org. 60 CNAME b.example.org.",
+        "answer b.example.org. 60 CNAME app.example.org.",
+        f"answer b.example.org. 60 A {ELSEWHERE}",
+    )
+    assert replace_leads(message, LEADS, ttl=TTL) is None
+
+
 def test_additional_addresses_are_replaced_and_authorities_stay() -> None:
     message = reply(
         "answer _sip._tcp.example.org. 60 SRV 1 2 5060 app.example.org.",

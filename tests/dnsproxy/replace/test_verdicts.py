@@ -97,8 +97,8 @@ def test_the_other_family() -> None:
 def test_a_verdict_is_fresh_for_its_time_answers_for_some_more_and_is_then_forgotten() -> None:
     verdicts = Verdicts()
     verdicts.note(NAME, A, HERE, below=False)
-    assert verdicts.is_fresh(NAME, A, 99.9)
-    assert not verdicts.is_fresh(NAME, A, 100.0)
+    assert verdicts.find_fresh(NAME, A, 99.9)
+    assert not verdicts.find_fresh(NAME, A, 100.0)
     assert verdicts.find(NAME, A, 100.0 + STALE - 0.1) == HERE
     assert verdicts.find(NAME, A, 100.0 + STALE) is None
     assert verdicts.expire(99.0) == []
@@ -112,7 +112,6 @@ def test_a_name_that_led_elsewhere_is_remembered_for_a_day() -> None:
     verdicts = Verdicts()
     verdicts.note(NAME, A, ELSEWHERE, below=False)
     assert verdicts.find(NAME, A, 100.0 + STALE) == ELSEWHERE
-    assert not verdicts.is_fresh(NAME, A, 0.0)
     verdicts.expire(100.0 + REMEMBERED)
     assert len(verdicts) == 0
 
@@ -128,7 +127,7 @@ def test_when_the_load_balancers_change_every_name_is_judged_again_and_answered_
     verdicts = Verdicts()
     verdicts.note(NAME, A, HERE, below=False)
     verdicts.end_all(7.0)
-    assert not verdicts.is_fresh(NAME, A, 7.0)
+    assert not verdicts.find_fresh(NAME, A, 7.0)
     found = verdicts.find(NAME, A, 7.0)
     assert found is not None
     assert found.place is LeadsTo.HERE
@@ -145,8 +144,11 @@ def test_random_names_below_a_wildcard_push_out_one_another_and_no_exact_name() 
         verdicts.note(name, A, HERE, below=True)
     room = BELOW // (COST + len(key_of(names[0], A)))
     assert len(verdicts) == room + 1
-    assert verdicts.is_fresh(NAME, A, 0.0)
-    assert [verdicts.is_fresh(one, A, 0.0) for one in (names[-room - 1], names[-room])] == [False, True]
+    assert verdicts.find_fresh(NAME, A, 0.0)
+    assert [verdicts.find_fresh(one, A, 0.0) is not None for one in (names[-room - 1], names[-room])] == [False, True]
+    # Their recipes go with them.
+    assert verdicts.expire(0.0) == [key_of(one, A) for one in names[:-room]]
+    assert verdicts.expire(0.0) == []
 
 
 def test_long_names_have_less_room() -> None:

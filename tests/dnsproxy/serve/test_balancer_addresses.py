@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 from trio.testing import MockClock
 
@@ -68,6 +69,19 @@ async def test_without_an_answer_the_last_addresses_stay(autojump_clock: MockClo
         keeper.registry.replace("Ingress", "shop/0", ())
         await trio.sleep(3)
         assert not keeper.registry.balancers.known
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("left", [(), ("lb.example.net 30 TXT parked",)], ids=["no such name", "no address"])
+async def test_without_a_record_the_last_addresses_go(left: tuple[str, ...], autojump_clock: MockClock) -> None:
+    """The balancer was deleted, and its address is somebody else's soon; a status still has its hostname."""
+    keeper, asked = keeper_of("lb.example.net"), Asked("lb.example.net 30 A 203.0.113.10")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(BalancerAddresses(keeper, asked).run)
+        await trio.sleep(3)
+        asked.public.set(*left)
+        await trio.sleep(40)
+        assert set(keeper.registry.balancers.known) == {"lb.example.net"}
         nursery.cancel_scope.cancel()
 
 

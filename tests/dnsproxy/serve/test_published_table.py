@@ -195,7 +195,7 @@ async def test_names_of_the_publication_push_out_no_verdict_on_a_name_that_clien
             kept.note(wire_name(f"asked{number}.example.org"), Type.A, verdict, below=False)
         assert await read(world.published) == set(names)
         assert all(
-            kept.is_fresh(wire_name(f"asked{number}.example.org"), Type.A, trio.current_time()) for number in range(3)
+            kept.find_fresh(wire_name(f"asked{number}.example.org"), Type.A, trio.current_time()) for number in range(3)
         )
 
 

@@ -13,12 +13,14 @@ from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.answers.table_writer import TableWriter
 from dnsproxy.dns.names import Reach
+from dnsproxy.forward.deadlines import IMPATIENT
 from dnsproxy.replace.balancers import Balancers
 from dnsproxy.tap.seen import Outcome
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import Running, running, wait_until
-from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream, silence
+from tests.kit.faulty_upstream import FaultyUpstream, Step, Until, faulty_upstream, refusing_upstream, silence
 from tests.kit.messages import AAAA, TXT, A, opt_record, query, read_both, read_dnspython
+from tests.kit.polling import pause
 from tests.kit.public_dns import PublicDns
 
 BALANCER = "203.0.113.10"
@@ -192,6 +194,97 @@ async def test_a_reply_that_says_nothing_is_no_reply(rcode: int, transport: str)
         assert await world.addresses("app.example.org") == {RELAY}
 
 
+@pytest.mark.parametrize("qtype", [HTTPS, ANY])
+async def test_an_error_for_another_type_says_nothing_about_the_addresses(qtype: int, transport: str) -> None:
+    """Some servers refuse ANY, or fail for types that they do not know."""
+    async with world_of(table_with("www.example.org"), transport) as world:
+        world.there.datagrams = world.there.streams = lambda asked: [
+            upstream.right(asked, rcode=upstream.SERVFAIL, answers=0)
+        ]
+        await world.ask(query("www.example.org", qtype))
+        world.there.datagrams = world.there.streams = PublicDns(*LINES)
+        assert await world.addresses("www.example.org") == {ELSEWHERE}
+
+
+async def test_an_empty_reply_is_waited_for_over_two_families_also_by_clients_that_ask_again(transport: str) -> None:
+    """The second upstream refuses: nothing is asked there any more while the other family is looked up."""
+    held = trio.Event()
+    public = PublicDns("app.example.org 60 A 203.0.113.10")
+
+    def script(asked: bytes) -> list[Step]:
+        is_first_family = AAAA.to_bytes(2, "big") + b"\0\1" in asked
+        return [public.reply(asked)] if is_first_family else [Until(held), public.reply(asked)]
+
+    with refusing_upstream() as refusing:
+        async with (
+            faulty_upstream(script, script) as there,
+            running(there.endpoint, refusing, table=table_with("app.example.org")) as server,
+            trio.open_nursery() as nursery,
+        ):
+            world = World(server, there, server.ask if transport == "UDP" else server.ask_stream)
+            message, replies = query("app.example.org", AAAA), list[bytes]()
+
+            async def ask() -> None:
+                replies.append(await world.ask(message))
+
+            nursery.start_soon(ask)
+            await wait_until(lambda: world.asked == 2)
+            if transport == "UDP":
+                async with server.client() as client:
+                    for _ in range(6):
+                        await trio.sleep(IMPATIENT)
+                        await client.send(message)
+            held.set()
+            await wait_until(lambda: bool(replies))
+            assert read_both(replies[0]).rcode == 0
+            assert await world.addresses("app.example.org") == {RELAY}
+            assert server.server.counters.failures == 0
+
+
+async def test_a_name_that_gets_another_row_is_looked_up_again_and_answered_meanwhile(transport: str) -> None:
+    """Its object has got another class, which has a load balancer of its own."""
+
+    def table_of_row(relay: str) -> HostTable:
+        writer = TableWriter(ttl=5)
+        writer.put(Host("app.example.org", Reach.NAME, (relay,), claimed=Claimed.VERIFIED))
+        writer.lead(Balancers({BALANCER: (RELAY,)}))
+        return writer.publish()
+
+    async with world_of(table_of_row(RELAY), transport) as world:
+        assert await world.addresses("app.example.org") == {RELAY}
+        world.running.server.table = table_of_row(OTHER_RELAY)
+        asked = world.asked
+        assert await world.addresses("app.example.org") == {OTHER_RELAY}
+        await wait_until(lambda: world.asked > asked)
+        with trio.fail_after(5):
+            while await world.addresses("app.example.org") != {RELAY}:
+                await pause()
+
+
+async def test_a_name_that_waits_for_its_namespace_is_replaced_as_any_other(transport: str) -> None:
+    """Its object is gone, and its record still leads to the load balancer."""
+    writer = TableWriter(ttl=5)
+    writer.put(Host("customers.example.net", Reach.NAME, (), barred=True))
+    writer.lead(Balancers({BALANCER: (RELAY,)}))
+    async with world_of(writer.publish(), transport) as world:
+        assert await world.addresses("customers.example.net") == {RELAY}
+
+
+async def test_a_verdict_that_is_pushed_out_takes_its_recipe_with_it(transport: str) -> None:
+    async with world_of(table_with("*.example.org"), transport, f"*.example.org 60 A {BALANCER}") as world:
+        assert await world.addresses("a.example.org") == {RELAY}
+        assert await world.addresses("a.example.org") == {RELAY}
+        verdicts = world.running.forwarder.verification.verdicts
+        found = verdicts.find_fresh(b"\1a\7example\3org\0", A, trio.current_time())
+        assert found is not None
+        for number in range(3_000):
+            verdicts.note(b"\6%06d\7example\3org\0" % number, A, found, below=True)
+        asked = world.asked
+        world.running.server.forget_recipes(verdicts.expire(trio.current_time()))
+        await world.addresses("a.example.org")
+        assert world.asked > asked
+
+
 async def test_a_name_that_led_elsewhere_is_not_taken_while_public_dns_is_silent(transport: str) -> None:
     async with world_of(table_with("www.example.org"), transport) as world:
         assert await world.addresses("www.example.org") == {ELSEWHERE}
@@ -325,4 +418,4 @@ async def test_random_names_below_a_wildcard_push_out_no_verdict_of_another_name
         await world.addresses("app.example.org")
         for number in range(50):
             assert await world.addresses(f"x{number}.apps.example.org") == {RELAY}
-        assert verdicts.is_fresh(b"\3app\7example\3org\0", A, trio.current_time())
+        assert verdicts.find_fresh(b"\3app\7example\3org\0", A, trio.current_time())
