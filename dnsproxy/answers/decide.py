@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
     message: bytes
     beside: Forward | None = None
-    """To be asked as well, because where the name leads is to be told."""
+    """To be asked as well, unless that is known: where the name leads is to be reported, or to be verified again."""
 
 
 class Refuse(NamedTuple):

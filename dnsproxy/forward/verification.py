@@ -122,7 +122,7 @@ class Verification:
     # --- After a reply, or without one ---
 
     def note_reply(self, query: Query, claim: Answers, reply: bytes | None, *, spare: bool = False) -> Verdict | None:
-        """What the reply to a claimed name says, None without a reply; None if the other family has to be asked."""
+        """Keep what a reply to a claimed name says (None: there was none); None if the other family has to be asked."""
         now = trio.current_time()
         if reply is not None and is_truncated(reply):
             return Verdict(LeadsTo.ELSEWHERE, now)  # it passes, and its client comes again over TCP

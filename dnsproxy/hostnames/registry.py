@@ -123,7 +123,10 @@ class Registry:
 
     @property
     def balancers(self) -> Balancers:
-        """The load balancers that lead here, as the statuses of the objects have them now."""
+        """The load balancers that lead here: in the statuses of the objects now, and those that have left lately.
+
+        When one has left is counted from the first reading after that; the time is that of the last judgements().
+        """
         key = self._targets, self.store.balancers_version, self._resolved
         before = self._balancers
         is_same = before is not None and before[0][0] is key[0] and before[0][1:] == key[1:]

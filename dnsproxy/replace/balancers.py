@@ -47,7 +47,7 @@ class Target(NamedTuple):
         return tuple(one for one in self.addresses if len(one) == size)
 
 
-OWN: Final = Target(())
+OF_ROW: Final = Target(())
 """In place of a target: that of the name's own row. As a tuple with one item it is true, as every target is."""
 
 
@@ -65,12 +65,12 @@ class Leads:
     def by_address(self, octets: bytes, *, claimed: bool) -> Target | None:
         """What is to be used in place of an address in a reply to any name, or to one that an object has `claimed`.
 
-        OWN for one that only leads here, None for any other.
+        OF_ROW for one that only leads here, None for any other.
         """
         found = (self._known if claimed else self._replaced).get(octets)
         if found is None and claimed and self._networks:
             address = ip_address(octets)
-            return OWN if any(address in network for network in self._networks) else None
+            return OF_ROW if any(address in network for network in self._networks) else None
         return found
 
     def by_name(self, name: bytes, *, claimed: bool) -> Target | None:
@@ -85,7 +85,7 @@ class Leads:
         found: dict[bytes, Target] = {}
         for text, addresses in rows.items():
             try:
-                target = make_target(addresses) if addresses else OWN
+                target = make_target(addresses) if addresses else OF_ROW
                 if "/" in text:
                     self._networks.append(ip_network(text))
                 elif is_address(text):

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from dnsproxy.dns import wire
 from dnsproxy.dns.addresses import ADDRESS_SIZES
 from dnsproxy.dns.wire import CLASS_IN, Query, Type
-from dnsproxy.replace.balancers import OWN, Leads, Target
+from dnsproxy.replace.balancers import OF_ROW, Leads, Target
 from dnsproxy.replace.message import Record, Reply, read_reply, write_reply
 
 _CNAME: Final = int(Type.CNAME)
@@ -33,7 +33,7 @@ class Lead(NamedTuple):
 
     address: bytes
     target: Target | None
-    """What is to be used in its place; OWN: what the name's row has; None: it leads elsewhere."""
+    """What is to be used in its place; OF_ROW: what the name's row has; None: it leads elsewhere."""
 
 
 class Reading(NamedTuple):
@@ -166,7 +166,7 @@ class _Replacer:
 
     def _target_of(self, record: Record, address: bytes) -> Target | None:
         found = self._judged.target_of(record, address)
-        return self._own if found == OWN else found
+        return self._own if found == OF_ROW else found
 
     def _replace_hints(self, record: Record) -> bytes | None:
         """The data of a SVCB or HTTPS record with replaced hints; None if it stays."""

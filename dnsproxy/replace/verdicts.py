@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from dnsproxy.dns.wire import Rcode, Type
-from dnsproxy.replace.balancers import OWN, Target
+from dnsproxy.replace.balancers import OF_ROW, Target
 from dnsproxy.replace.replies import Reading
 
 EXACT: Final = 4 << 20
@@ -187,7 +187,7 @@ def judge(reading: Reading | None, rtype: int, *, own: Target, now: float) -> Ve
     if not reading.leads:
         return None if rtype in _FAMILIES else Verdict(LeadsTo.ELSEWHERE, now)
     targets = {one.target for one in reading.leads}
-    if targets <= {OWN, own}:
+    if targets <= {OF_ROW, own}:
         return Verdict(LeadsTo.HERE, until)
     return Verdict(LeadsTo.ELSEWHERE, until, leads=_shown(reading))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.replace.balancers import OWN, Balancers, Leads, make_target, parse_replacement
+from dnsproxy.replace.balancers import OF_ROW, Balancers, Leads, make_target, parse_replacement
 
 RELAY = make_target(["10.96.7.7"])
 
@@ -33,11 +33,11 @@ def test_what_is_known_leads_here_for_claimed_names_alone() -> None:
     known = {"198.51.100.0/24": (), "2001:db8:1::/48": (), "192.0.2.9": ("10.96.7.7",), "elb.example.com": ()}
     leads = Leads(Balancers({}, known))
     for text in ("198.51.100.255", "2001:db8:1::5"):
-        assert leads.by_address(octets(text), claimed=True) == OWN
+        assert leads.by_address(octets(text), claimed=True) == OF_ROW
     assert leads.by_address(octets("192.0.2.9"), claimed=True) == RELAY
     for text in ("192.0.2.8", "2001:db8:2::"):
         assert leads.by_address(octets(text), claimed=True) is None
-    assert leads.by_name(b"\3elb\7example\3com\0", claimed=True) == OWN
+    assert leads.by_name(b"\3elb\7example\3com\0", claimed=True) == OF_ROW
     for text in ("198.51.100.255", "192.0.2.9"):
         assert leads.by_address(octets(text), claimed=False) is None
     assert leads.by_name(b"\3elb\7example\3com\0", claimed=False) is None
@@ -45,7 +45,7 @@ def test_what_is_known_leads_here_for_claimed_names_alone() -> None:
 
 def test_for_claimed_names_what_is_known_counts_before_what_is_replaced() -> None:
     leads = Leads(Balancers({"203.0.113.10": ("10.96.7.7",)}, {"203.0.113.10": (), "203.0.113.0/24": ()}))
-    assert leads.by_address(octets("203.0.113.10"), claimed=True) == OWN
+    assert leads.by_address(octets("203.0.113.10"), claimed=True) == OF_ROW
     assert leads.by_address(octets("203.0.113.10"), claimed=False) == RELAY
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.dns.wire import Rcode, Type
 from dnsproxy.replace import verdicts as verdicts_module
-from dnsproxy.replace.balancers import OWN, Target, make_target
+from dnsproxy.replace.balancers import OF_ROW, Target, make_target
 from dnsproxy.replace.replies import Lead, Reading
 from dnsproxy.replace.verdicts import (
     BELOW,
@@ -44,16 +44,16 @@ def reading(*targets: Target | None, rcode: int = Rcode.NOERROR, ttl: int = 60) 
 @pytest.mark.parametrize(
     ("found", "rtype", "place"),
     [
-        pytest.param(reading(OWN), A, LeadsTo.HERE, id="leads here"),
+        pytest.param(reading(OF_ROW), A, LeadsTo.HERE, id="leads here"),
         pytest.param(reading(RELAY), A, LeadsTo.HERE, id="leads to the row's target"),
-        pytest.param(reading(RELAY, OWN), A, LeadsTo.HERE, id="both of two"),
+        pytest.param(reading(RELAY, OF_ROW), A, LeadsTo.HERE, id="both of two"),
         pytest.param(reading(OTHER), A, LeadsTo.ELSEWHERE, id="to another target of ours"),
         pytest.param(reading(None), A, LeadsTo.ELSEWHERE, id="elsewhere"),
-        pytest.param(reading(OWN, None), A, LeadsTo.ELSEWHERE, id="one of two elsewhere"),
+        pytest.param(reading(OF_ROW, None), A, LeadsTo.ELSEWHERE, id="one of two elsewhere"),
         pytest.param(reading(rcode=Rcode.NXDOMAIN), A, LeadsTo.NOWHERE, id="no such name"),
         pytest.param(reading(rcode=Rcode.NXDOMAIN), 65, LeadsTo.NOWHERE, id="no such name, another type"),
         pytest.param(reading(rcode=Rcode.SERVFAIL), A, LeadsTo.NOWHERE, id="an error"),
-        pytest.param(reading(OWN, rcode=Rcode.REFUSED), A, LeadsTo.NOWHERE, id="an error with records"),
+        pytest.param(reading(OF_ROW, rcode=Rcode.REFUSED), A, LeadsTo.NOWHERE, id="an error with records"),
         pytest.param(None, A, LeadsTo.NOWHERE, id="no reply, or octets that are none"),
         pytest.param(reading(), 65, LeadsTo.ELSEWHERE, id="no HTTPS record"),
     ],
@@ -76,7 +76,7 @@ def test_only_some_of_the_addresses_are_kept() -> None:
 
 
 def test_a_verdict_that_nobody_gave_is_not_sure() -> None:
-    unsure, sure = judge(None, A, own=RELAY, now=0.0), judge(reading(OWN), A, own=RELAY, now=0.0)
+    unsure, sure = judge(None, A, own=RELAY, now=0.0), judge(reading(OF_ROW), A, own=RELAY, now=0.0)
     assert unsure is not None
     assert sure is not None
     assert (unsure.sure, sure.sure) == (False, True)

@@ -21,7 +21,7 @@ from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Verdict
-from dnsproxy.replace.balancers import OWN, make_target
+from dnsproxy.replace.balancers import OF_ROW, make_target
 from dnsproxy.zone.serials import following
 from dnsproxy.zone.table_zone import owner_of
 from sidecar.admin.answers import Answer
@@ -259,7 +259,7 @@ def test_the_load_balancers_of_a_primary_lead_to_its_replica_and_go_with_the_las
             seen.append(
                 [leads.by_address(ip_address(f"203.0.113.{last}").packed, claimed=True) for last in (9, 10, 11)]
             )
-            assert leads.by_address(ip_address("198.51.100.7").packed, claimed=True) == OWN
+            assert leads.by_address(ip_address("198.51.100.7").packed, claimed=True) == OF_ROW
         inner, given = make_target(TARGETS.by_class["inner"]), make_target(OWNERSHIP.replaced[0][1])
         # An address that has left the statuses leads here for a while, and without any other at once not any more.
         assert seen == [[given, inner, None], [given, inner, inner], [given, None, None]]
