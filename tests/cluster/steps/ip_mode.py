@@ -1,6 +1,6 @@
 """Steps of the scene: the admission policy of `dnsproxy ip-mode`, with a load balancer outside of the node.
 
-The law: as in steps.py. The hosts here have no Ingress, so that every DNS server answers the balancer's own address.
+The law: as in steps.py. The pods here dial the balancer's own address, which dnsproxy replaces in DNS for every host.
 """
 
 from __future__ import annotations
@@ -161,11 +161,17 @@ def wait_for_visitors(stage: Stage) -> None:
 
 def expect_fault(stage: Stage, host: str) -> None:
     """Pods are short-circuited; visitors are served."""
-    status, said = stage.curl(f"http://{host}/")
+    status, said = dial(stage, "http", host)
     if status == 0:
         raise StepFailed(f"{host} answered the pod: {said}")
     stage.say(f"a pod's curl of {host}: {said.splitlines()[0]}")
     expect_visitors(stage, f"visitor-{host}")
+
+
+def dial(stage: Stage, scheme: str, host: str) -> tuple[int, str]:
+    """A page for a pod, from the balancer's address."""
+    resolved = f"{host}:{443 if scheme == 'https' else 80}:{stage.at.in_url(stage.at.public)}"
+    return stage.curl(f"{scheme}://{host}/", "--resolve", resolved)
 
 
 def expect_cure(stage: Stage, mode: str, host: str, *, before: frozenset[str]) -> None:
@@ -176,7 +182,7 @@ def expect_cure(stage: Stage, mode: str, host: str, *, before: frozenset[str]) -
     others = [one for one in changed if not any(address in one for address in own)]
     stage.expect("other changed rules", saw=others, wanted=[])
     for scheme in ("http", "https"):
-        stage.expect(f"{scheme} page", saw=stage.curl(f"{scheme}://{host}/"), wanted=(0, f"hello from {host}"))
+        stage.expect(f"{scheme} page", saw=dial(stage, scheme, host), wanted=(0, f"hello from {host}"))
         line = seen_by_nginx(stage, f'"{host}" 200 {scheme}')
         stage.say(f"{scheme} from a pod; nginx: {line}")
         # Some CNIs leave masquerading to another program.
