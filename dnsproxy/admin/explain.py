@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from dnsproxy.admin.listing import Row, row_of
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.dns.names import BadName, Reach, is_wildcard, is_within, parse_hostname
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.registrable import covered_domain
@@ -67,6 +68,8 @@ class Explanation:
     (--tap recent)."""
     wide: str = ""
     """The registrable domain that the answering wildcard covers as a whole; empty if there is none."""
+    condition: str = ""
+    """What public DNS has to say for that answer (`--ownership`), after the addresses; empty if it has no say."""
 
 
 _WORD: Final = re.compile(r"[\w.*-]+")
@@ -77,6 +80,10 @@ ADVICE: Final = (
     "--deny NAME leaves it alone for good"
 )
 """What to do about a name that leads elsewhere."""
+_CONDITIONS: Final = {
+    Claimed.VERIFIED: " where its public record leads to the load balancer, or has no address (--ownership verify)",
+    Claimed.ENFORCED: " where its public record leads to the load balancer (--ownership enforce)",
+}
 _HELD: Final = "its namespace may take it again, and no wildcard of another one has it meanwhile (--hold)"
 
 
@@ -96,7 +103,7 @@ def explain(
         hostname = parse_hostname(text)
     except BadName as error:
         return Explanation(text, None, "", ttl, (), rejected, (str(error),), tuple(notes))
-    answer, target = None, ""
+    answer, target, condition = None, "", ""
     left_out: list[ExcludedClaim] = []
     held, waits = _HELD if registry.is_barred(hostname) else "", ""
     for candidate in _candidates(hostname, registry.denied, registry.closed):
@@ -108,6 +115,7 @@ def explain(
         elif verdict.winner is not None:
             answer = row_of(verdict.winner, verdict, registry.outcomes.elsewhere_at((hostname, Reach.NAME)))
             target = _target_of(verdict.winner, registry.targets)
+            condition = _CONDITIONS.get(registry.claimed(verdict.winner), "")
         elif verdict.unready is not None and answer is None and not bar:
             waits = f"{verdict.unready.origin} has {candidate.hostname}, and no endpoint of its target is ready"
         if not candidate.bar:
@@ -115,7 +123,9 @@ def explain(
     reasons = () if answer else tuple(_reasons(registry, hostname, left_out))
     shown = tuple(left_out[:_MOST])
     wide = covered_domain(answer.hostname) if answer else ""
-    return Explanation(hostname, answer, target, ttl, shown, rejected, reasons, tuple(notes), wide=wide)
+    return Explanation(
+        hostname, answer, target, ttl, shown, rejected, reasons, tuple(notes), wide=wide, condition=condition
+    )
 
 
 def find_explanation(
@@ -161,7 +171,7 @@ def format_explanation(explanation: Explanation) -> Iterator[str]:
     if answer is None:
         yield escape_controls(f"{explanation.name} is not in the table: queries for it are forwarded")
     else:
-        yield escape_controls(f"{explanation.name} {verdict_words(answer)}")
+        yield escape_controls(f"{explanation.name} {verdict_words(answer, explanation.condition)}")
         yield from (escape_controls(f"  {name:<6}  {fact}") for name, fact in answer_facts(answer, explanation))
     for reason in explanation.reasons:
         yield escape_controls(f"  because  {reason}")
@@ -181,12 +191,12 @@ def format_document(explanation: Explanation) -> str:
     return escaped_json(asdict(explanation), indent=2)
 
 
-def verdict_words(answer: Row) -> str:
+def verdict_words(answer: Row, condition: str) -> str:
     """What happens to queries for a name of the table, after the name."""
     addresses = ", ".join(answer.addresses)
     if answer.forwarded:
         return f"is in the table with {addresses}, and forwarded"
-    return f"is answered with {addresses}"
+    return f"is answered with {addresses}{condition}"
 
 
 def answer_facts(answer: Row, explanation: Explanation) -> Iterator[tuple[str, str]]:

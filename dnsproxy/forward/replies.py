@@ -57,7 +57,8 @@ def pass_on(reply: bytes, query: Query, *, shields: bool, limit: int) -> bytes:
         # CoreDNS answers its client FORMERR after a reply without the question.
         return refuse(query, Rcode(reply[3] & 0xF)).message
     if shields and reply[3] & 0xF == Rcode.NXDOMAIN:
-        reply = reply[:3] + bytes([reply[3] & 0xF0]) + reply[4:]
+        # Without AD: this is not what was verified.
+        reply = reply[:3] + bytes([reply[3] & 0xF0 & ~wire.AD]) + reply[4:]
     if len(reply) > limit:
         return _truncate(reply, query)
     return query.message[:2] + reply[2:]

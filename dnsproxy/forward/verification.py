@@ -18,7 +18,7 @@ from dnsproxy.answers.answer_records import Answers, Claimed
 from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import Answer, Forward, answer_from
 from dnsproxy.answers.table import HostTable
-from dnsproxy.dns.wire import Query, Type, is_truncated, plain_query
+from dnsproxy.dns.wire import Query, Rcode, Type, is_truncated, plain_query
 from dnsproxy.forward import replies
 from dnsproxy.forward.deadlines import GIVE_UP
 from dnsproxy.forward.upstreams import Upstreams
@@ -81,7 +81,7 @@ class Verification:
         query, claim = forward.query, forward.claim
         if claim is None:
             return None
-        found = self.verdicts.find(query.name, judged_type(query.type), trio.current_time())
+        found = self.verdicts.find_joined(query.name, judged_type(query.type), trio.current_time())
         if found is None or not is_answered(found.place, claim.claimed):
             return None
         return Answer(answer_from(claim, query, stream=stream, keepalive=keepalive), forward)
@@ -126,28 +126,28 @@ class Verification:
         now = trio.current_time()
         if reply is not None and is_truncated(reply):
             return Verdict(LeadsTo.ELSEWHERE, now)  # it passes, and its client comes again over TCP
-        found, until = self._judge(query, claim, reply, now)
+        found, rest = self._judge(query, claim, reply, now)
         if found is None:
             other = self._find_fresh(query.name, other_family(query.type), claim)
             if other is None:
                 return None
-            found = other._replace(until=until)
+            found = other._replace(until=rest.until)
         return self._note(query, found, spare=spare)
 
     async def look_at_other(self, query: Query, claim: Answers, *, spare: bool = False) -> Verdict:
-        """The verdict on a name with an empty reply: what the other family of addresses says."""
+        """The verdict on a name whose reply is empty or an error: what the other family of addresses says."""
         other = plain_query(query.name, other_family(query.type))
         reply = await self._ask(other)
-        found, until = self._judge(other, claim, reply, trio.current_time())
-        found = found or Verdict(LeadsTo.NOWHERE, until)
-        self._note(other, found, spare=spare)
-        return self._note(query, found, spare=spare)
+        found, rest = self._judge(other, claim, reply, trio.current_time())
+        self._note(other, found or rest, spare=spare)
+        return self._note(query, found or rest, spare=spare)
 
     def pass_on(
         self, forward: Forward, reply: bytes, verdict: Verdict | None, *, stream: bool, limit: int
     ) -> tuple[bytes, Outcome]:
         """What the client gets of a reply, and how that is shown; `verdict` is the one on a claimed name."""
         query, shields, claim = forward
+        shields = shields and not is_exempt(query)
         if claim is not None and verdict is not None and is_answered(verdict.place, claim.claimed):
             return answer_from(claim, query, stream=stream), Outcome.TABLE
         leads = self._table.leads
@@ -175,13 +175,15 @@ class Verification:
         is_other = found is not None and found.place is LeadsTo.HERE and found.row != row.addresses
         return None if is_other else found
 
-    def _judge(self, query: Query, claim: Answers, reply: bytes | None, now: float) -> tuple[Verdict | None, float]:
-        """See judge(); and the time until which the reply may be kept."""
+    def _judge(self, query: Query, claim: Answers, reply: bytes | None, now: float) -> tuple[Verdict | None, Verdict]:
+        """See judge(); and the verdict if the other family says nothing either."""
         reading = read_leads(reply, self._table.leads) if reply is not None else None
         found = judge(reading, query.type, own=make_target(claim.addresses), now=now)
         if found is not None and found.place is LeadsTo.HERE:
             found = found._replace(row=claim.addresses)
-        return found, now + reading.ttl if reading is not None else now
+        if reading is not None and reading.rcode == Rcode.NOERROR:
+            return found, Verdict(LeadsTo.NOWHERE, now + reading.ttl)
+        return found, Verdict(LeadsTo.NOWHERE, now + UNANSWERED, sure=False)
 
     def _note(self, query: Query, verdict: Verdict, *, spare: bool = False) -> Verdict:
         """Keep a verdict; `spare`: only if it pushes out no other one. Returns the verdict that applies to the name."""
@@ -193,7 +195,7 @@ class Verification:
             if before is not None:
                 verdict = before._replace(until=max(before.until, verdict.until))
         self.verdicts.note(name, rtype, verdict, below=name not in self._table.exact, spare=spare)
-        return verdict
+        return self.verdicts.find_joined(name, rtype, trio.current_time()) or verdict
 
     async def _look_beside(self, query: Query, claim: Answers, key: bytes) -> None:
         try:

@@ -85,13 +85,15 @@ def find_balancers(
 
     `statuses`: how many claims have each. What several classes and Gateways have, as those that share a load balancer,
     leads here for the names of each, to what they are answered with; for all other names it leads to what the Service
-    that names it answers for, then to those with the most claims: an object whose class was edited keeps the status of
-    the class before. One of a class that nobody steers leads nowhere: pods could reach it. A hostname in the status of
+    that names it answers for, then to that with the most claims: an object whose class was edited keeps the status of
+    the class before. If that one is not steered, or its Service is not ready, it leads nowhere: pods could reach it, or
+    fail as they did. A hostname in the status of
     a Gateway leads nowhere either: its owner may choose it, and `example.com` would lead to him. What a Gateway with a
     target of its own has leads here for claimed names, to what their rows have.
     """
     replaced: dict[str, tuple[str, ...]] = {}
     known: dict[str, tuple[str, ...]] = {}
+    named = {one for subject, addresses in targets.balancers.items() if targets.steers(subject) for one in addresses}
     for subject, addresses in sorted(targets.balancers.items()) if settings.replace else ():
         steered = targets.addresses_of_subject(subject) if targets.steers(subject) else ()
         replaced |= {one: steered for one in addresses if steered and one not in replaced}
@@ -101,9 +103,10 @@ def find_balancers(
         chosen = {() for key in owners if key[1] == CHOSEN}
         if not answers and not chosen:
             continue
-        addresses, is_automatic = answers[0] if answers else ((), False)
-        if is_automatic and settings.replace:
-            replaced.setdefault(point, addresses)
+        addresses = answers[0][0] if answers else ()
+        # Of the class or Gateway with the most claims, and not the next one while nobody answers for it.
+        if settings.replace and answers and answers[0] == rows[0] and answers[0][1] and point not in named:
+            replaced[point] = addresses
         if settings.mode is not Mode.OFF:
             several = {one for one, _ in answers} | chosen | ({replaced[point]} if point in replaced else set())
             if len(several) > 1:
@@ -182,9 +185,12 @@ def parse_trust(text: str) -> str | Network:
     text = text.strip()
     if "/" in text or is_address(text):
         try:
-            return ip_network(text)
+            network = ip_network(text)
         except ValueError as error:
             raise ValueError(f"{quoted(text)} is not a network: {error}") from None
+        if getattr(network.network_address, "ipv4_mapped", None):
+            raise ValueError(f"{quoted(text)} has IPv4 addresses in IPv6 form, which no record has; write them as IPv4")
+        return network
     zone = parse_zone(text)
     if zone.rpartition(".")[2].isdigit():
         raise BadName(f"{quoted(text)} is neither a zone nor a network such as 192.0.2.0/24")

@@ -19,7 +19,9 @@ from dnsproxy.replace.balancers import OF_ROW, Leads, Target
 from dnsproxy.replace.message import Record, Reply, read_reply, write_reply
 
 _CNAME: Final = int(Type.CNAME)
+_NS: Final = 2
 _RRSIG: Final = 46
+_TSIG: Final = 250
 _SERVICES: Final = frozenset({int(Type.SVCB), int(Type.HTTPS)})
 _HINTS: Final = {4: 4, 6: 16}
 """The keys ipv4hint and ipv6hint, and the octets of one address (RFC 9460 section 7.3)."""
@@ -61,7 +63,7 @@ def read_leads(message: bytes, leads: Leads) -> Reading | None:
         return None
     answers = reply.sections[0]
     judged = _Judged(reply, leads, claimed=True)
-    found = tuple(Lead(one.data[0], judged.target_of(one, one.data[0])) for one in answers if _is_address(one))
+    found = tuple(Lead(one.data[0], judged.target_of(one.owner, one.data[0])) for one in answers if _is_address(one))
     least = min((one.ttl for one in (*answers, *reply.sections[1])), default=_SHORTEST)
     return Reading(message[3] & 0xF, found, min(max(least, _SHORTEST), _LONGEST))
 
@@ -73,14 +75,16 @@ def replace_leads(message: bytes, leads: Leads, *, ttl: int, own: Target | None 
     out; then nothing may be left of it: NODATA.
     """
     reply = read_reply(message)
-    if reply is None:
-        return None
+    if reply is None or any(one.type == _TSIG for one in reply.sections[2]):
+        return None  # its signature is over the whole message (RFC 8945 section 5.3)
     replacer = _Replacer(_Judged(reply, leads, claimed=own is not None), ttl=ttl, own=own)
     answer, additional = replacer.section(reply.sections[0]), replacer.section(reply.sections[2])
     if not replacer.changed:
         return None
+    # Without an answer NS records would make a referral of it, in place of NODATA (RFC 2308 section 2.2).
+    authority = [one for one in reply.sections[1] if answer or one.type != _NS]
     sections = tuple(
-        [one for one in section if not replacer.covers(one)] for section in (answer, reply.sections[1], additional)
+        [one for one in section if not replacer.covers(one)] for section in (answer, authority, additional)
     )
     # AD is the sixth bit of the flags' second octet.
     head = reply.head[:3] + bytes([reply.head[3] & ~wire.AD])
@@ -108,11 +112,12 @@ class _Judged:
                 self._names.add(name)
             name = aliases.pop(name, None)
 
-    def target_of(self, record: Record, address: bytes) -> Target | None:
-        """See Lead.target: of an address in the data of a record."""
-        if record.owner.lower() in self._names:
+    def target_of(self, owner: bytes, address: bytes) -> Target | None:
+        """See Lead.target: of an address of a name."""
+        if owner.lower() in self._names:
             return self._target
-        return self._leads.by_address(address, claimed=self._claimed)
+        found = self._leads.by_name(owner.lower(), claimed=self._claimed)
+        return found or self._leads.by_address(address, claimed=self._claimed)
 
 
 class _Replacer:
@@ -155,7 +160,7 @@ class _Replacer:
     def _replace(self, record: Record) -> list[Record] | None:
         """The records in place of one; None if it stays."""
         if _is_address(record):
-            target = self._target_of(record, record.data[0])
+            target = self._target_of(record.owner, record.data[0])
             if target is None:
                 return None
             return [record._replace(data=(one,)) for one in target.of_size(len(record.data[0]))]
@@ -164,8 +169,8 @@ class _Replacer:
             return None if data is None else [record._replace(data=(data,))]
         return None
 
-    def _target_of(self, record: Record, address: bytes) -> Target | None:
-        found = self._judged.target_of(record, address)
+    def _target_of(self, owner: bytes, address: bytes) -> Target | None:
+        found = self._judged.target_of(owner, address)
         return self._own if found == OF_ROW else found
 
     def _replace_hints(self, record: Record) -> bytes | None:
@@ -175,10 +180,12 @@ class _Replacer:
         params = _params(data, head) if head else None
         if params is None:
             return None
+        # The hints are addresses of the target, and `.` is the owner (RFC 9460 section 2.5.2).
+        owner = data[2:head] if data[2:head] != b"\0" else record.owner
         changed = False
         for key, size in _HINTS.items():
             if key in params and len(params[key]) % size == 0:
-                hints = self._hints(record, params[key], size)
+                hints = self._hints(owner, params[key], size)
                 changed = changed or hints != params[key]
                 params[key] = hints
         if not changed:
@@ -193,11 +200,11 @@ class _Replacer:
         left = (struct.pack("!HH", key, len(value)) + value for key, value in params.items() if key not in gone)
         return data[:head] + b"".join(left)
 
-    def _hints(self, record: Record, hints: bytes, size: int) -> bytes:
+    def _hints(self, owner: bytes, hints: bytes, size: int) -> bytes:
         found: dict[bytes, None] = {}
         for at in range(0, len(hints), size):
             hint = hints[at : at + size]
-            target = self._target_of(record, hint)
+            target = self._target_of(owner, hint)
             found |= dict.fromkeys((hint,) if target is None else target.of_size(size))
         return b"".join(found)
 

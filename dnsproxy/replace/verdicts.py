@@ -124,9 +124,23 @@ class Verdicts:
         found = self._exact.get(key) or self._below.get(key)
         return found if found is not None and now < _end(found) else None
 
+    def find_joined(self, name: bytes, rtype: int, now: float) -> Verdict | None:
+        """The same, beside that of the other family: a name that leads elsewhere by one of them is somebody else's.
+
+        Some servers say for AAAA that a name with an A record does not exist, or fail (RFC 4074 section 4).
+        """
+        found = self.find(name, rtype, now)
+        if found is None or found.place is not LeadsTo.NOWHERE:
+            return found
+        other = self.find(name, other_family(rtype), now)
+        if other is None or other.place is not LeadsTo.ELSEWHERE:
+            return found
+        # What is no more, as this reply says, was remembered from before.
+        return other if now < other.until or not found.sure else found
+
     def find_fresh(self, name: bytes, rtype: int, now: float) -> Verdict | None:
         """The verdict that needs no other look: its time is not over."""
-        found = self.find(name, rtype, now)
+        found = self.find_joined(name, rtype, now)
         return found if found is not None and now < found.until else None
 
     def note(self, name: bytes, rtype: int, verdict: Verdict, *, below: bool, spare: bool = False) -> None:
@@ -176,11 +190,13 @@ class Verdicts:
 def judge(reading: Reading | None, rtype: int, *, own: Target, now: float) -> Verdict | None:
     """What a reply to a query of this type says about a name whose row has the addresses `own`.
 
-    None: nothing by itself, as it has no address and the other family may. A single address that leads elsewhere
-    decides, because it must stay; so does one that leads to another target than the row's.
+    None: nothing by itself, as it is an error or has no address, and the other family may have one. A single address
+    that leads elsewhere decides, because it must stay; so does one that leads to another target than the row's.
     """
-    if reading is None or reading.rcode not in (Rcode.NOERROR, Rcode.NXDOMAIN):
+    if reading is None:
         return Verdict(LeadsTo.NOWHERE, now + UNANSWERED, sure=False)
+    if reading.rcode not in (Rcode.NOERROR, Rcode.NXDOMAIN):
+        return None if rtype in _FAMILIES else Verdict(LeadsTo.NOWHERE, now + UNANSWERED, sure=False)
     until = now + reading.ttl
     if reading.rcode == Rcode.NXDOMAIN:
         return Verdict(LeadsTo.NOWHERE, until)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import trio
 
+from dnsproxy.answers.answer_records import Claimed
 from dnsproxy.answers.table import Host
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim
@@ -149,6 +150,11 @@ class ReplicaRegistry(Registry):
             if judgement.host.reach is reach:
                 return judgement.verdict
         return _NOTHING
+
+    def claimed(self, claim: Claim) -> Claimed:
+        """See Registry: as the primary has it."""
+        judged = self._judged(owner_of(claim.hostname, self._zone))
+        return next((one.host.claimed for one in judged if one.host.reach is claim.reach), Claimed.NO)
 
     def is_barred(self, hostname: str) -> bool:
         """See Registry."""

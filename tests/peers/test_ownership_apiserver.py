@@ -134,7 +134,7 @@ async def test_only_the_names_whose_records_lead_elsewhere_are_passed_on(
         assert await addresses(bound, "unknown") == ([RELAY] if mode is Mode.VERIFY else [])
         for name in ("login", "x.wild"):
             await until(bound, f"/explain?name={name}.example.org", f"leads elsewhere ({ELSEWHERE})")
-        assert (await get(bound.admin, "/left-out"))[1].count("every claim to a name is answered") == 1
+        assert (await get(bound.admin, "/left-out"))[1].count("every claim to a name counts") == 1
 
 
 async def test_warned_about_a_name_is_answered_and_shown(cluster: ApiServer, public_dns: int) -> None:

@@ -47,10 +47,13 @@ def serial(port: int, *, secret: str | None = None) -> int | None:
 
 
 def wait_for_serial(one: Rig) -> None:
-    """Until the secondary has the primary's version."""
-    poll_until(
-        lambda: serial(one.resolver.port) == serial(one.publisher.port, secret=SECRET), "the same serial", seconds=SOON
-    )
+    """Until the secondary has the primary's version; at first neither serves the zone."""
+
+    def is_current() -> bool:
+        found = serial(one.resolver.port)
+        return found is not None and found == serial(one.publisher.port, secret=SECRET)
+
+    poll_until(is_current, "the same serial", seconds=SOON)
 
 
 @pytest.fixture(scope="module", params=KINDS)

@@ -33,9 +33,9 @@ def _verdict(explanation: Explanation) -> Markup:
         return html('<p class="verdict" data-level="warn">{}</p>', said)
     addresses = joined((html("<code>{}</code>", one) for one in answer.addresses), ", ")
     if answer.forwarded:
-        said = html("<strong>{}</strong> {}.", explanation.name, verdict_words(answer))
+        said = html("<strong>{}</strong> {}.", explanation.name, verdict_words(answer, ""))
         return html('<p class="verdict" data-level="warn">{}</p>', said)
-    said = html("<strong>{}</strong> is answered with {}.", explanation.name, addresses)
+    said = html("<strong>{}</strong> is answered with {}{}.", explanation.name, addresses, explanation.condition)
     return html('<p class="verdict" data-level="ok">{}</p>', said)
 
 

@@ -182,7 +182,7 @@ LISTS: Final = (
         "left-out",
         "Excluded",
         ("Name", "Claimed by", "Reason"),
-        "No claim is excluded: every claim to a name is answered.",
+        "No claim is excluded: every claim to a name counts.",
         lambda registry: registry.outcomes.excluded_rows_now(),
         lambda registry: registry.outcomes.excluded_rows(),
         lambda _, row: (_format_row(row),),

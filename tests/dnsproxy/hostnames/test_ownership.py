@@ -166,6 +166,30 @@ def test_an_address_of_two_classes_is_that_of_the_one_with_the_most_claims() -> 
     assert found.known == {OUTER: ()}
 
 
+@pytest.mark.parametrize(
+    "steered",
+    [
+        pytest.param({"ingressclass/b": "switchback/gate"}, id="let go, because its pods reach it"),
+        pytest.param({"ingressclass/a": "edge/absent", "ingressclass/b": "switchback/gate"}, id="without an address"),
+    ],
+)
+def test_an_address_whose_class_nobody_answers_for_is_no_other_ones_that_has_it_too(steered: dict[str, str]) -> None:
+    """An Ingress that was edited from `a` to `b` has the address of `a` for a while."""
+    stale: Statuses = {("", "a"): [(OUTER,)] * 3, ("", "b"): [(OUTER,), (INNER,)]}
+    found = balancers_of(REPLACING, stale, replace(STEERED, steered=steered))
+    assert set(found.replaced) == {INNER}
+
+
+def test_an_address_that_a_service_names_is_nobody_elses_while_that_is_not_ready() -> None:
+    targets = replace(
+        STEERED,
+        steered={"ingressclass/a": "switchback/relay", "ingressclass/b": "switchback/gate"},
+        balancers={"ingressclass/a": (OUTER,)},
+        unready=frozenset({"switchback/relay"}),
+    )
+    assert balancers_of(REPLACING, {("", "b"): [(OUTER,)] * 9}, targets).replaced == {}
+
+
 def test_classes_with_targets_of_their_own_behind_one_load_balancer_have_each_their_own() -> None:
     targets = Targets(("auto",), {"a": ("192.0.2.1",), "b": ("192.0.2.2",)}, steered={"ingressclass/a": "edge/relay"},
                       services={"edge/relay": (RELAY,)}, balancers={"ingressclass/a": (V6,)})  # fmt: skip

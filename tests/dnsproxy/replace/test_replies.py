@@ -139,6 +139,29 @@ def test_addresses_of_other_names_in_a_reply_about_a_balancers_hostname_stay() -
     assert replace_leads(message, LEADS, ttl=TTL) is None
 
 
+def test_hints_of_an_https_record_for_a_balancers_hostname_are_its_addresses() -> None:
+    message = reply(
+        f"answer app.example.org. 60 HTTPS 1 LB.example.net. ipv4hint={ELSEWHERE}", question="app.example.org HTTPS"
+    )
+    (record,) = shown(replace_leads(message, LEADS, ttl=TTL))
+    assert f'ipv4hint="{RELAY}"' in record
+
+
+def test_a_reply_without_any_answer_left_is_no_referral() -> None:
+    message = reply(
+        f"answer app.example.org. 60 AAAA {BALANCER_6}",
+        "authority example.org. 60 NS ns.example.org.",
+        question="app.example.org AAAA",
+    )
+    assert shown(replace_leads(message, FOUR_ONLY, ttl=TTL)) == []
+
+
+def test_a_signed_message_stays_as_it_is() -> None:
+    message = dns.message.from_wire(reply(f"answer app.example.org. 60 A {BALANCER}"))
+    message.use_tsig({dns.name.from_text("key."): b"secret"}, keyname="key.")
+    assert replace_leads(message.to_wire(), LEADS, ttl=TTL) is None
+
+
 def test_a_circle_of_aliases_ends() -> None:
     message = reply(
         "answer app.example.org. 60 CNAME b.example.org.",
@@ -376,9 +399,11 @@ def test_a_reply_is_untouched_or_differs_only_in_what_led_here(
     here = {BALANCER, BALANCER_6} | ({"192.0.2.9", "203.0.113.77"} if own == OWN else set())
     for line in before:
         _, owner, ttl, klass, kind, data = (*line.split(" ", 5),)
-        leads = kind in ("A", "AAAA") and not line.startswith("authority") and (everything or data in here)
-        hinted = (kind == "HTTPS" and any(one in data for one in here)) or (everything and kind == "HTTPS")
-        if not leads and not hinted:
+        of_balancer = everything or "lb.example.net." in f"{owner} {data}".lower()
+        leads = kind in ("A", "AAAA") and not line.startswith("authority") and (of_balancer or data in here)
+        hinted = kind == "HTTPS" and (of_balancer or any(one in data for one in here))
+        referral = kind == "NS" and not any(one.startswith("answer") for one in after)
+        if not leads and not hinted and not referral:
             kept = {line, line.replace(f" {ttl} {klass}", f" {TTL} {klass}")}
             assert kept & set(after), (line, owner)
     assert not any(data in here for data in (line.split(" ", 5)[5] for line in after if not line.startswith("auth")))

@@ -52,8 +52,7 @@ def reading(*targets: Target | None, rcode: int = Rcode.NOERROR, ttl: int = 60) 
         pytest.param(reading(OF_ROW, None), A, LeadsTo.ELSEWHERE, id="one of two elsewhere"),
         pytest.param(reading(rcode=Rcode.NXDOMAIN), A, LeadsTo.NOWHERE, id="no such name"),
         pytest.param(reading(rcode=Rcode.NXDOMAIN), 65, LeadsTo.NOWHERE, id="no such name, another type"),
-        pytest.param(reading(rcode=Rcode.SERVFAIL), A, LeadsTo.NOWHERE, id="an error"),
-        pytest.param(reading(OF_ROW, rcode=Rcode.REFUSED), A, LeadsTo.NOWHERE, id="an error with records"),
+        pytest.param(reading(rcode=Rcode.SERVFAIL), 65, LeadsTo.NOWHERE, id="an error for another type"),
         pytest.param(None, A, LeadsTo.NOWHERE, id="no reply, or octets that are none"),
         pytest.param(reading(), 65, LeadsTo.ELSEWHERE, id="no HTTPS record"),
     ],
@@ -65,8 +64,36 @@ def test_where_a_reply_says_that_a_name_leads(found: Reading | None, rtype: int,
 
 
 @pytest.mark.parametrize("rtype", [A, AAAA])
-def test_an_empty_reply_decides_nothing_by_itself(rtype: int) -> None:
-    assert judge(reading(), rtype, own=RELAY, now=0.0) is None
+@pytest.mark.parametrize(
+    "found",
+    [
+        pytest.param(reading(), id="empty"),
+        pytest.param(reading(rcode=Rcode.SERVFAIL), id="an error"),
+        pytest.param(reading(OF_ROW, rcode=Rcode.REFUSED), id="an error with records"),
+    ],
+)
+def test_a_reply_without_addresses_decides_nothing_by_itself(found: Reading, rtype: int) -> None:
+    assert judge(found, rtype, own=RELAY, now=0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "now", "place"),
+    [
+        pytest.param(Verdict(LeadsTo.NOWHERE, 100.0), 50.0, LeadsTo.ELSEWHERE, id="no such name"),
+        pytest.param(Verdict(LeadsTo.NOWHERE, 300.0), 200.0, LeadsTo.NOWHERE, id="no such name, as of now"),
+        pytest.param(Verdict(LeadsTo.NOWHERE, 300.0, sure=False), 200.0, LeadsTo.ELSEWHERE, id="nobody could say"),
+        pytest.param(HERE, 50.0, LeadsTo.HERE, id="here"),
+    ],
+)
+def test_a_name_that_leads_elsewhere_by_one_family_is_not_free_by_the_other(
+    one: Verdict, now: float, place: LeadsTo
+) -> None:
+    verdicts = Verdicts()
+    verdicts.note(NAME, A, ELSEWHERE, below=False)
+    verdicts.note(NAME, AAAA, one, below=False)
+    found = verdicts.find_joined(NAME, AAAA, now)
+    assert found is not None
+    assert found.place is place
 
 
 def test_only_some_of_the_addresses_are_kept() -> None:

@@ -194,6 +194,48 @@ async def test_a_reply_that_says_nothing_is_no_reply(rcode: int, transport: str)
         assert await world.addresses("app.example.org") == {RELAY}
 
 
+@pytest.mark.parametrize(
+    "rcode", [upstream.SERVFAIL, upstream.REFUSED, upstream.NXDOMAIN], ids=["SERVFAIL", "REFUSED", "NXDOMAIN"]
+)
+@pytest.mark.parametrize("known", [False, True], ids=["asked first", "asked second"])
+async def test_a_server_that_fails_for_the_other_family_loses_no_name(rcode: int, known: bool, transport: str) -> None:
+    """RFC 4074 section 4: such servers are older than IPv6, or load balancers."""
+    public, table = PublicDns(*LINES), table_with("www.example.org", relay=(RELAY, "fd00:96::7"))
+
+    def script(asked: bytes) -> list[Step]:
+        is_six = AAAA.to_bytes(2, "big") + b"\0\1" in asked
+        return [upstream.right(asked, rcode=rcode, answers=0) if is_six else public.reply(asked)]
+
+    async with world_of(table, transport) as world:
+        world.there.datagrams = world.there.streams = script
+        if known or rcode == upstream.NXDOMAIN:
+            assert await world.addresses("www.example.org") == {ELSEWHERE}
+        for _ in range(2):
+            assert await world.addresses("www.example.org", AAAA) == set()
+            assert await world.addresses("www.example.org") == {ELSEWHERE}
+
+
+async def test_a_name_that_leads_elsewhere_by_one_family_is_not_taken_while_the_other_is_silent(transport: str) -> None:
+    public, table = PublicDns(*LINES), table_with("www.example.org", relay=(RELAY, "fd00:96::7"))
+
+    def script(asked: bytes) -> list[Step]:
+        return [] if AAAA.to_bytes(2, "big") + b"\0\1" in asked else [public.reply(asked)]
+
+    async with world_of(table, transport) as world:
+        world.there.datagrams = world.there.streams = script
+        assert await world.addresses("www.example.org") == {ELSEWHERE}
+        reading = read_both(await world.ask(query("www.example.org", AAAA)))
+        assert reading.rcode == upstream.SERVFAIL
+        assert not reading.answers
+
+
+async def test_a_client_that_validates_by_itself_gets_nxdomain_above_a_name_of_the_table(transport: str) -> None:
+    async with world_of(table_with("app.example.org"), transport, "other.example.net 60 A 192.0.2.1") as world:
+        message = query("example.org", flags=0x0110, additional=(opt_record(flags=0x8000),))
+        assert read_both(await world.ask(message)).rcode == upstream.NXDOMAIN
+        assert read_both(await world.ask(query("example.org"))).rcode == 0
+
+
 @pytest.mark.parametrize("qtype", [HTTPS, ANY])
 async def test_an_error_for_another_type_says_nothing_about_the_addresses(qtype: int, transport: str) -> None:
     """Some servers refuse ANY, or fail for types that they do not know."""
