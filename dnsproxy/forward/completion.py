@@ -95,7 +95,9 @@ class Completion:
         limit = replies.client_limit(flight.query)
         passed, outcome = self._verification.pass_on(flight.forward, reply, verdict, stream=False, limit=limit)
         flight.forget()
-        self._pass(flight, passed, reply, source, outcome, datagram=datagram)
+        counts = self._counters.table_by_rcode if outcome is Outcome.TABLE else self._counters.upstream_by_rcode
+        counts[rcode_of(passed)] += flight.waiters
+        self._end(flight, passed, reply, source, outcome, datagram=datagram)
 
     def _fail(self, flight: Flight, reply: bytes) -> None:
         self._counters.failures += 1
@@ -108,13 +110,12 @@ class Completion:
         # The socket on which the reply arrived has forgotten the flight.
         if flight.asked > 1 or flight.streamed:
             flight.forget()
-        self._pass(flight, flight.recipient[2] + reply[2:], reply, source, Outcome.UPSTREAM, datagram=True)
+        self._counters.upstream_by_rcode[rcode_of(reply)] += flight.waiters
+        self._end(flight, flight.recipient[2] + reply[2:], reply, source, Outcome.UPSTREAM, datagram=True)
 
-    def _pass(
+    def _end(
         self, flight: Flight, passed: bytes, reply: bytes, source: Endpoint, outcome: Outcome, *, datagram: bool
     ) -> None:
-        counts = self._counters.table_by_rcode if outcome is Outcome.TABLE else self._counters.upstream_by_rcode
-        counts[rcode_of(passed)] += flight.waiters
         if self._tap.listening:
             now = self.now or trio.current_time()
             exchange = exchange_of(flight, reply, source, datagram=datagram, now=now)

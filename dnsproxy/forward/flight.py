@@ -80,6 +80,8 @@ class Flight:
     unreachable = False
     """Whether the network reported an upstream as unreachable."""
     done = False
+    passes = True
+    """Whether a usual reply passes as it is, but for what is replaced in it."""
     looking = False
     """Whether the other family of addresses is being asked, which decides what an empty reply means."""
 
@@ -87,10 +89,10 @@ class Flight:
         self, forward: Forward, recipient: Recipient, key: bytes, route: Sequence[Any], started: float
     ) -> None:
         self.forward = forward
-        self.query = forward[0]
-        self.passes = not forward[1] and forward[2] is None
-        """Whether a usual reply passes as it is, but for what is replaced in it."""
-        message, _, _, _, end, _ = forward[0]
+        self.query, shields, claim = forward
+        if shields or claim is not None:
+            self.passes = False
+        message, _, _, _, end, _ = self.query
         self.key = key
         """The query without its ID: equal queries share one flight."""
         self.question = question = message[HEADER:end]

@@ -175,6 +175,8 @@ class Forwarder:
         """See Receiver."""
         self._completion.now = trio.current_time()
         waiting, search = sock.waiting, self.verification.search
+        if search is not None and len(messages) > 1 and not search(b"".join(messages)):
+            search = None  # one search for all of them takes less time, and nearly always finds nothing
         for reply in messages:
             flight = waiting.pop(reply[:2], None)
             if flight is None:
