@@ -75,7 +75,7 @@ class _Map(dict[bytes, Verdict]):
         super().__init__()
         self._left = most
         self.pushed_out: list[bytes] = []
-        """The keys of verdicts that went because there was no room for them; the owner empties it."""
+        """The keys of verdicts that went, as there was no room, or decide no more; the owner empties it."""
 
     def put(self, key: bytes, verdict: Verdict) -> tuple[Verdict | None, bool]:
         """Keep a verdict as the newest: the one before it, and whether another went that led elsewhere."""
@@ -148,6 +148,11 @@ class Verdicts:
         verdicts, key = self._below if below else self._exact, key_of(name, rtype)
         if spare and not verdicts.has_room(key):
             return
+        if verdict.place is LeadsTo.ELSEWHERE:
+            other = key_of(name, other_family(rtype))
+            found = verdicts.get(other)
+            if found is not None and found.place is LeadsTo.NOWHERE:
+                verdicts.pushed_out.append(other)  # it decides no more by itself, see find_joined()
         before, led = verdicts.put(key, verdict)
         self.version += led or _elsewhere(before) != _elsewhere(verdict)
 
@@ -157,7 +162,7 @@ class Verdicts:
             verdicts.update({key: one._replace(until=min(one.until, now)) for key, one in verdicts.items()})
 
     def expire(self, now: float) -> list[bytes]:
-        """Drop the verdicts that answer no more; the keys of those whose time is over, and of those pushed out before.
+        """Drop the verdicts that answer no more; the keys of those that need another look, or went before.
 
         To be called about once a second, as these keys are kept until then.
         """

@@ -229,6 +229,23 @@ async def test_a_name_that_leads_elsewhere_by_one_family_is_not_taken_while_the_
         assert not reading.answers
 
 
+async def test_an_answer_ends_when_the_other_family_leads_elsewhere(transport: str) -> None:
+    public, table = PublicDns(*LINES), table_with("www.example.org", relay=(RELAY, "fd00:96::7"))
+
+    def script(asked: bytes) -> list[Step]:
+        is_six = AAAA.to_bytes(2, "big") + b"\0\1" in asked
+        return [upstream.right(asked, rcode=upstream.NXDOMAIN, answers=0) if is_six else public.reply(asked)]
+
+    async with world_of(table, transport) as world:
+        world.there.datagrams = world.there.streams = script
+        for _ in range(2):
+            assert await world.addresses("www.example.org", AAAA) == {"fd00:96::7"}
+        assert await world.addresses("www.example.org") == {ELSEWHERE}
+        verdicts = world.running.forwarder.verification.verdicts
+        world.running.server.forget_recipes(verdicts.expire(trio.current_time()))
+        assert await world.addresses("www.example.org", AAAA) == set()
+
+
 async def test_a_client_that_validates_by_itself_gets_nxdomain_above_a_name_of_the_table(transport: str) -> None:
     async with world_of(table_with("app.example.org"), transport, "other.example.net 60 A 192.0.2.1") as world:
         message = query("example.org", flags=0x0110, additional=(opt_record(flags=0x8000),))
