@@ -104,9 +104,10 @@ def find_balancers(
         if not answers and not chosen:
             continue
         addresses = answers[0][0] if answers else ()
-        # Of the class or Gateway with the most claims, and not the next one while nobody answers for it.
-        if settings.replace and answers and answers[0] == rows[0] and answers[0][1] and point not in named:
-            replaced[point] = addresses
+        # That with the most claims decides: while it has no target, the next one must not get its names.
+        first, is_automatic = rows[0] if rows else ((), False)
+        if settings.replace and is_automatic and first and point not in named:
+            replaced[point] = first
         if settings.mode is not Mode.OFF:
             several = {one for one, _ in answers} | chosen | ({replaced[point]} if point in replaced else set())
             if len(several) > 1:

@@ -65,7 +65,7 @@ class Leads:
     def by_address(self, octets: bytes, *, claimed: bool) -> Target | None:
         """What is to be used in place of an address in a reply to any name, or to one that an object has `claimed`.
 
-        OF_ROW for one that only leads here, None for any other.
+        OF_ROW: the addresses of the name's own row. None: the address leads elsewhere.
         """
         found = (self._known if claimed else self._replaced).get(octets)
         if found is None and claimed and self._networks:

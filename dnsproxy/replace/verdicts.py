@@ -125,7 +125,7 @@ class Verdicts:
         return found if found is not None and now < _end(found) else None
 
     def find_joined(self, name: bytes, rtype: int, now: float) -> Verdict | None:
-        """The same, beside that of the other family: a name that leads elsewhere by one of them is somebody else's.
+        """The same, unless the name leads elsewhere by the other family of addresses: then it has another owner.
 
         Some servers say for AAAA that a name with an A record does not exist, or fail (RFC 4074 section 4).
         """
@@ -195,8 +195,8 @@ class Verdicts:
 def judge(reading: Reading | None, rtype: int, *, own: Target, now: float) -> Verdict | None:
     """What a reply to a query of this type says about a name whose row has the addresses `own`.
 
-    None: nothing by itself, as it is an error or has no address, and the other family may have one. A single address
-    that leads elsewhere decides, because it must stay; so does one that leads to another target than the row's.
+    None: the other family has to be asked, as this is an error or has no address. One address that leads elsewhere, or
+    to another target than the row's, is enough for ELSEWHERE: the reply has to keep it.
     """
     if reading is None:
         return Verdict(LeadsTo.NOWHERE, now + UNANSWERED, sure=False)

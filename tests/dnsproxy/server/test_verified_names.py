@@ -18,7 +18,7 @@ from dnsproxy.replace.balancers import Balancers
 from dnsproxy.tap.seen import Outcome
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import Running, running, wait_until
-from tests.kit.faulty_upstream import FaultyUpstream, Step, Until, faulty_upstream, refusing_upstream, silence
+from tests.kit.faulty_upstream import FaultyUpstream, Script, Step, Until, faulty_upstream, refusing_upstream, silence
 from tests.kit.messages import AAAA, TXT, A, opt_record, query, read_both, read_dnspython
 from tests.kit.polling import pause
 from tests.kit.public_dns import PublicDns
@@ -194,20 +194,27 @@ async def test_a_reply_that_says_nothing_is_no_reply(rcode: int, transport: str)
         assert await world.addresses("app.example.org") == {RELAY}
 
 
+def failing_for_six(rcode: int | None) -> Script:
+    """A public DNS that has no reply to AAAA, or this error."""
+    public = PublicDns(*LINES)
+
+    def script(asked: bytes) -> list[Step]:
+        if AAAA.to_bytes(2, "big") + b"\0\1" not in asked:
+            return [public.reply(asked)]
+        return [] if rcode is None else [upstream.right(asked, rcode=rcode, answers=0)]
+
+    return script
+
+
 @pytest.mark.parametrize(
     "rcode", [upstream.SERVFAIL, upstream.REFUSED, upstream.NXDOMAIN], ids=["SERVFAIL", "REFUSED", "NXDOMAIN"]
 )
 @pytest.mark.parametrize("known", [False, True], ids=["asked first", "asked second"])
 async def test_a_server_that_fails_for_the_other_family_loses_no_name(rcode: int, known: bool, transport: str) -> None:
     """RFC 4074 section 4: such servers are older than IPv6, or load balancers."""
-    public, table = PublicDns(*LINES), table_with("www.example.org", relay=(RELAY, "fd00:96::7"))
-
-    def script(asked: bytes) -> list[Step]:
-        is_six = AAAA.to_bytes(2, "big") + b"\0\1" in asked
-        return [upstream.right(asked, rcode=rcode, answers=0) if is_six else public.reply(asked)]
-
+    table = table_with("www.example.org", relay=(RELAY, "fd00:96::7"))
     async with world_of(table, transport) as world:
-        world.there.datagrams = world.there.streams = script
+        world.there.datagrams = world.there.streams = failing_for_six(rcode)
         if known or rcode == upstream.NXDOMAIN:
             assert await world.addresses("www.example.org") == {ELSEWHERE}
         for _ in range(2):
@@ -216,13 +223,9 @@ async def test_a_server_that_fails_for_the_other_family_loses_no_name(rcode: int
 
 
 async def test_a_name_that_leads_elsewhere_by_one_family_is_not_taken_while_the_other_is_silent(transport: str) -> None:
-    public, table = PublicDns(*LINES), table_with("www.example.org", relay=(RELAY, "fd00:96::7"))
-
-    def script(asked: bytes) -> list[Step]:
-        return [] if AAAA.to_bytes(2, "big") + b"\0\1" in asked else [public.reply(asked)]
-
+    table = table_with("www.example.org", relay=(RELAY, "fd00:96::7"))
     async with world_of(table, transport) as world:
-        world.there.datagrams = world.there.streams = script
+        world.there.datagrams = world.there.streams = failing_for_six(None)
         assert await world.addresses("www.example.org") == {ELSEWHERE}
         reading = read_both(await world.ask(query("www.example.org", AAAA)))
         assert reading.rcode == upstream.SERVFAIL
@@ -230,14 +233,9 @@ async def test_a_name_that_leads_elsewhere_by_one_family_is_not_taken_while_the_
 
 
 async def test_an_answer_ends_when_the_other_family_leads_elsewhere(transport: str) -> None:
-    public, table = PublicDns(*LINES), table_with("www.example.org", relay=(RELAY, "fd00:96::7"))
-
-    def script(asked: bytes) -> list[Step]:
-        is_six = AAAA.to_bytes(2, "big") + b"\0\1" in asked
-        return [upstream.right(asked, rcode=upstream.NXDOMAIN, answers=0) if is_six else public.reply(asked)]
-
+    table = table_with("www.example.org", relay=(RELAY, "fd00:96::7"))
     async with world_of(table, transport) as world:
-        world.there.datagrams = world.there.streams = script
+        world.there.datagrams = world.there.streams = failing_for_six(upstream.NXDOMAIN)
         for _ in range(2):
             assert await world.addresses("www.example.org", AAAA) == {"fd00:96::7"}
         assert await world.addresses("www.example.org") == {ELSEWHERE}
