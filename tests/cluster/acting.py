@@ -136,11 +136,17 @@ def memory(stage: Stage) -> dict[str, int]:
 
 
 def kill_one(stage: Stage, command: str) -> int:
-    """SIGKILL one process of a command such as `dnsproxy serve`; the kubelet starts it again. Returns its ID there."""
-    listing = stage.node.run("ps", "ax", "-o", "pid=,args=").stdout.splitlines()
-    mine = [int(line.split()[0]) for line in listing if f"/app/bin/{command}" in line and "/app/bin/python" in line]
-    stage.node.run("kill", "-KILL", str(mine[0]))
-    return mine[0]
+    """SIGKILL the oldest process of a command such as `dnsproxy serve`; the kubelet starts it again. Returns its ID."""
+    killed, _ = processes(stage, command)[0]
+    stage.node.run("kill", "-KILL", str(killed))
+    return killed
+
+
+def processes(stage: Stage, command: str) -> list[tuple[int, int]]:
+    """The processes of a command on the node, the oldest first: their IDs, and their ages in seconds."""
+    listing = stage.node.run("ps", "ax", "-o", "pid=,etimes=,args=").stdout.splitlines()
+    mine = [line.split()[:2] for line in listing if f"/app/bin/{command}" in line and "/app/bin/python" in line]
+    return sorted(((int(process), int(seconds)) for process, seconds in mine), key=lambda one: -one[1])
 
 
 def seen_by_nginx(stage: Stage, what: str) -> str:

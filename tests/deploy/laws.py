@@ -17,6 +17,8 @@ OF_NODES: Final = frozenset({"node-hosts"})
 FILE_OF_NODES: Final = {"path": "/etc/hosts", "type": "File"}
 OF_NETWORKS: Final = frozenset({"wholeip", "wholeip-uninstall"})
 """They write rules of the node's network and need one capability, which only root gets. All other rules hold."""
+IN_THE_PATH: Final = (("dnsproxy", "serve"), ("proxy",))
+"""The programs that other programs wait for."""
 LONGEST_NAME: Final = 63
 """The limit for a label's value: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/"""
 _HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
@@ -193,6 +195,24 @@ def selectors_find_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
             yield f"{name_of(one)} selects no pod"
 
 
+def settings_outlast_the_api_server(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """What is in the path of names and connections restarts without the API server, so its settings are mounted too.
+
+    A kubelet forgets a ConfigMap that was used for variables alone: pkg/kubelet/util/manager/watch_based_manager.go
+    """
+    for workload, template in pod_templates(manifests):
+        mapped = {
+            one["name"]: one["configMap"]["name"] for one in template["spec"].get("volumes", ()) if "configMap" in one
+        }
+        for container in containers(template):
+            if (*container.get("command", ()), *container.get("args", ()))[:2] not in IN_THE_PATH:
+                continue
+            mounted = {mapped.get(one["name"]) for one in container.get("volumeMounts", ())}
+            for source in container.get("envFrom", ()):
+                if source["configMapRef"]["name"] not in mounted:
+                    yield f"{name_of(workload)} could not restart without the API server: its settings are not mounted"
+
+
 def _is_account(manifest: Manifest) -> bool:
     return bool(manifest["kind"] == "ServiceAccount")
 
@@ -209,4 +229,5 @@ LAWS: Final[tuple[Law, ...]] = (
     resources_are_set,
     spreads_count,
     selectors_find_pods,
+    settings_outlast_the_api_server,
 )

@@ -117,6 +117,10 @@ def cluster_wide(**values: object) -> Change:
 
 
 BROKEN: dict[str, tuple[laws.Law, Change]] = {
+    "settings-unmounted": (
+        laws.settings_outlast_the_api_server,
+        put(main, command=["proxy"], args=None, envFrom=[{"configMapRef": {"name": "x"}}]),
+    ),
     "root": (laws.pods_are_restricted, put(pod, securityContext={"runAsUser": 65532})),
     "user-zero": (laws.pods_are_restricted, put(lambda all_: pod(all_)["securityContext"], runAsUser=0)),
     "no-user": (laws.pods_are_restricted, put(lambda all_: pod(all_)["securityContext"], runAsUser=None)),

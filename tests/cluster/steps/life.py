@@ -9,7 +9,7 @@ import json
 import time
 from typing import Final
 
-from tests.cluster.acting import kill_one, kustomization, restart, under_load
+from tests.cluster.acting import kill_one, kustomization, processes, restart, under_load
 from tests.cluster.plan import BRIDGE
 from tests.cluster.stage import COREDNS_MAP, Stage, StepFailed
 from tests.cluster.steps.load import WORKERS
@@ -17,6 +17,7 @@ from tests.cluster.steps.load import WORKERS
 KEPT: Final = ("publishing", "node-hosts", "external-dns")
 """The components in most of the scene."""
 EXPLAIN: Final = ("dnsproxy", "explain", "app.example.org")
+SERVE: Final = "dnsproxy serve"
 LOOKUPS: Final = 100_000
 IN_FLIGHT: Final = 2 * WORKERS
 """Every lookup that is in flight when each of the two pods leaves: kube-proxy deletes a pod's UDP flows, and the kernel
@@ -27,6 +28,9 @@ their packets to a pod until its end, ready or not. pkg/loadbalancer/reflectors/
 OUTAGE_SECONDS: Final = 60.0
 RESTART_SECONDS: Final = 30.0
 """The time for a kubelet to restart a container on a busy machine."""
+FORGOTTEN_SECONDS: Final = 130.0
+"""A kubelet looks each minute for ConfigMaps that it has not used for a minute, or five times syncFrequency if that is
+longer, and no longer follows them. pkg/kubelet/util/manager/watch_based_manager.go, v1.36"""
 
 
 def no_lookup_is_lost(stage: Stage) -> None:
@@ -108,14 +112,23 @@ def outage_is_survived(stage: Stage) -> None:
     the nodes. Ones that lived on would take the minute for the end of every kubelet, and of all ready pods.
     """
     relay = stage.relay_address()
+    # Its settings must be there also for a container that was started long ago.
+    aged = stage.eventually(
+        "a container that is old",
+        lambda: processes(stage, SERVE)[0][1] > FORGOTTEN_SECONDS,
+        seconds=2 * FORGOTTEN_SECONDS,
+    )
+    stage.say(f"waited {aged:.0f} s for the age of a container")
+    before = len(processes(stage, SERVE))
     stage.node.kill("kube-apiserver")
     stage.node.kill("kube-controller-manager")
     begun = time.monotonic()
-    killed = kill_one(stage, "dnsproxy serve")
+    killed = kill_one(stage, SERVE)
     said: list[tuple[float, list[str]]] = []
     while time.monotonic() - begun < OUTAGE_SECONDS:
         said.append((time.monotonic() - begun, stage.dig(f"o{len(said)}.apps.example.org")))
         time.sleep(0.02)
+    stage.expect("processes of dnsproxy before the API server is back", saw=len(processes(stage, SERVE)), wanted=before)
     stage.node.start("kube-apiserver")
     stage.node.wait_for(stage.node.is_api_ready, "kube-apiserver")
     # It ends if it waits for the API server for 10 s.
