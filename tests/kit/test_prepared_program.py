@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -31,11 +32,11 @@ def test_a_run_says_what_the_program_says(dnsproxy: PreparedProgram, words: list
     command = [sys.executable, "-m", "dnsproxy", *words]
     plain = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     for _ in range(2):
-        run = dnsproxy.run(*words, environment={})
+        run = dnsproxy.run(*words, environment=os.environ)
         assert (run.returncode, run.stdout, run.stderr) == (plain.returncode, plain.stdout, plain.stderr)
 
 
 def test_a_run_leaves_its_environment_to_no_other(dnsproxy: PreparedProgram) -> None:
-    assert dnsproxy.run("serve", "--help", environment={"COLUMNS": "40"}).stdout.count("\n") > (
-        dnsproxy.run("serve", "--help", environment={"COLUMNS": "200"}).stdout.count("\n")
+    assert dnsproxy.run("serve", "--help", environment={**os.environ, "COLUMNS": "40"}).stdout.count("\n") > (
+        dnsproxy.run("serve", "--help", environment={**os.environ, "COLUMNS": "200"}).stdout.count("\n")
     )

@@ -22,6 +22,7 @@ from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.admin.administering import administered
+from tests.kit.prepared_program import run_shared
 from tests.kit.stepping import parse_hosts
 
 OLD, YOUNG = "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z"
@@ -42,20 +43,14 @@ def shop() -> Registry:
     return registry
 
 
-async def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    return await trio.run_process(
-        [sys.executable, "-m", "dnsproxy", *arguments],
-        capture_stdout=True,
-        capture_stderr=True,
-        check=False,
-        env={**COLOURLESS, **environment},
-    )
+async def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return await run_shared("dnsproxy", *arguments, environment={**COLOURLESS, **environment})
 
 
 async def ask_shop(*arguments: str, **environment: str) -> tuple[int, str, str]:
     async with administered(shop(), notes=lambda: ["HTTPRoute is not synced yet\x1b[2J"]) as endpoint:
         done = await run(arguments[0], "--admin", str(endpoint), *arguments[1:], **environment)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return done.returncode, done.stdout, done.stderr
 
 
 async def test_the_table_is_columns_on_stdout_and_notes_on_stderr() -> None:
@@ -164,8 +159,8 @@ async def test_an_answer_that_is_none_is_status_3(arguments: tuple[str, ...]) ->
         done = await run(*arguments, "--admin", f"127.0.0.1:{listener.socket.getsockname()[1]}")
         nursery.cancel_scope.cancel()
     assert done.returncode == 3
-    assert b"the answer is not one of this version's `dnsproxy serve`" in done.stderr
-    assert b"\x1b" not in done.stderr
+    assert "the answer is not one of this version's `dnsproxy serve`" in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 async def test_a_reader_that_leaves_ends_it_quietly() -> None:

@@ -33,6 +33,7 @@ from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream, silence
 from tests.kit.manifest_api import FakeApi, serving
 from tests.kit.manifest_cluster import Manifest, manifests, pick
 from tests.kit.manifest_edits import plan, play, without_versions
+from tests.kit.prepared_program import run_shared
 from tests.kit.upstream_replies import NXDOMAIN
 
 other = with_rcode(NXDOMAIN)
@@ -41,11 +42,11 @@ other = with_rcode(NXDOMAIN)
 class Run:
     """What a command said to a cluster and a DNS server."""
 
-    def __init__(self, api: FakeApi, status: int, output: bytes, errors: bytes) -> None:
+    def __init__(self, api: FakeApi, status: int, output: str, errors: str) -> None:
         self.api = api
         self.status = status
-        self.output = output.decode()
-        self.errors = errors.decode()
+        self.output = output
+        self.errors = errors
 
     @property
     def verdict(self) -> str:
@@ -64,9 +65,8 @@ async def run(
     api = objects if isinstance(objects, FakeApi) else FakeApi(objects)
     with serving(api, folder) as kubeconfig:
         where = ["--kubeconfig", str(kubeconfig), "--dns", str(server.endpoint)]
-        line = [sys.executable, "-m", "dnsproxy", command, *where, *arguments]
         environment = {**COLOURLESS, **(env or {})}
-        done = await trio.run_process(line, capture_stdout=True, capture_stderr=True, check=False, env=environment)
+        done = await run_shared("dnsproxy", command, *where, *arguments, environment=environment)
     return Run(api, done.returncode, done.stdout, done.stderr)
 
 

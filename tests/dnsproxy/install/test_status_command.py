@@ -23,14 +23,14 @@ from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream
 from tests.kit.manifest_api import FakeApi, serving
 from tests.kit.manifest_cluster import Manifest, manifests, pick
 from tests.kit.manifest_edits import plan, play, wanted
+from tests.kit.prepared_program import run_shared
 from tests.kit.upstream_replies import NXDOMAIN
 
 COLOURLESS: Final = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
 
 
-async def run(kubeconfig: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "dnsproxy", "status", "--kubeconfig", str(kubeconfig), *arguments]
-    return await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False, env=COLOURLESS)
+async def run(kubeconfig: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return await run_shared("dnsproxy", "status", "--kubeconfig", str(kubeconfig), *arguments, environment=COLOURLESS)
 
 
 async def ask(
@@ -40,7 +40,7 @@ async def ask(
     where = ["--dns", str(server.endpoint), "--address", str(server.endpoint)]
     with serving(FakeApi(objects), folder) as kubeconfig:
         done = await run(kubeconfig, *where, *arguments)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return done.returncode, done.stdout, done.stderr
 
 
 async def test_a_cluster_with_the_stanza_and_dnsproxy_is_installed_and_loaded(tmp_path: Path) -> None:
@@ -291,8 +291,8 @@ async def read_without(
             where = ["--dns", str(server.endpoint), "--address", str(server.endpoint)]
             done = await run(kubeconfig, *where)
             as_json = await run(kubeconfig, *where, "--output", "json")
-    assert (done.returncode, done.stderr, as_json.stderr) == (as_json.returncode, b"", b"")
-    return done.returncode, done.stdout.decode().splitlines(), json.loads(as_json.stdout)
+    assert (done.returncode, done.stderr, as_json.stderr) == (as_json.returncode, "", "")
+    return done.returncode, done.stdout.splitlines(), json.loads(as_json.stdout)
 
 
 @pytest.mark.parametrize(("path", "right", "facts"), DENIED)
@@ -339,7 +339,7 @@ async def test_a_no_that_was_read_stays_one_beside_what_must_not_be_read(tmp_pat
         with serving(api, tmp_path) as kubeconfig:
             done = await run(kubeconfig, "--dns", str(server.endpoint), "--address", str(server.endpoint))
     assert done.returncode == 1
-    assert b"installer   ?   unknown: not allowed to list events" in done.stdout
+    assert "installer   ?   unknown: not allowed to list events" in done.stdout
 
 
 async def test_the_hosts_are_those_of_a_running_dnsproxy_if_it_is_named(tmp_path: Path) -> None:
@@ -384,8 +384,8 @@ async def test_without_a_stanza_dnsproxy_is_asked_at_its_own_service(tmp_path: P
         with serving(FakeApi([*manifests("kubeadm"), service]), tmp_path) as kubeconfig:
             done = await run(kubeconfig, "--dns", str(server.endpoint), "--service", "switchback/mine")
             none = await run(kubeconfig, "--dns", str(server.endpoint))
-    assert b"192.0.2.1 for .: 8 of 8 " in done.stdout
-    assert b"not asked: no address of it is known" in none.stdout
+    assert "192.0.2.1 for .: 8 of 8 " in done.stdout
+    assert "not asked: no address of it is known" in none.stdout
 
 
 async def test_a_terminal_gets_colours(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ DNS ended. The doctor runs as a user would run it, as a program in the pod's pla
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -89,7 +90,7 @@ class Stage:
         """The verdict with these arguments, inside `staged`; without a kubeconfig, no API server is asked."""
         where = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
         words = ["doctor", *arguments, *where, "--public-dns", PUBLIC_DNS, "--output", "json"]
-        done = self.dnsproxy.run(*words, environment={"NO_COLOR": "1"})
+        done = self.dnsproxy.run(*words, environment={**os.environ, "NO_COLOR": "1"})
         return Verdict(done.returncode, _document(done.stdout), done.stderr)
 
     def _kubeconfig(self, state: State) -> Path:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from dnsproxy.admin.publication import format_document
 from dnsproxy.publish.externaldns.manifests import PREFIXES
-from tests.kit.launched import ROOT
+from tests.kit.prepared_program import shared
 from tests.kit.publications import many
 
 
@@ -24,19 +22,9 @@ def run(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, st
         "{clusters: [{name: a, cluster: {server: 'http://127.0.0.1:9'}}], users: [{name: a, user: {token: t}}],"
         " contexts: [{name: a, context: {cluster: a, user: a, namespace: edge}}], current-context: a}"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "dnsproxy", "publish-external-dns", *arguments],
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "DNSPROXY_FROM_FILE": str(names),
-            "DNSPROXY_KUBECONFIG": str(kubeconfig),
-            **environment,
-        },
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    settings = {"DNSPROXY_FROM_FILE": str(names), "DNSPROXY_KUBECONFIG": str(kubeconfig)}
+    done = shared("dnsproxy").run(
+        "publish-external-dns", *arguments, environment={**os.environ, **settings, **environment}
     )
     return done.returncode, done.stdout, done.stderr
 

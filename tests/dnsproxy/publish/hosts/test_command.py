@@ -17,6 +17,7 @@ import pytest
 from dnsproxy.admin.publication import format_document
 from tests.kit.launched import ROOT
 from tests.kit.ports import free_ports
+from tests.kit.prepared_program import shared
 from tests.kit.processes import end_process, wait_for
 from tests.kit.publications import many, publication
 from tests.kit.scraping import scrape
@@ -54,14 +55,7 @@ class World:
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
         """Status, stdout and stderr."""
-        done = subprocess.run(
-            self.command(*arguments),
-            env={**self.environment, **environment},
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
+        done = shared("dnsproxy").run("publish-hosts", *arguments, environment={**self.environment, **environment})
         return done.returncode, done.stdout, done.stderr
 
     @contextmanager
