@@ -235,9 +235,9 @@ async def _uninstall(client: ApiClient, where: ServiceRef, options: RunOptions, 
     loaded: tuple[ProbeResult, ...] = ()
     if asked:
         progress = Progress("the cluster's DNS to drop it", options.seconds, silent=options.as_json)
-        # If nothing was removed, there is nothing to wait for.
-        seconds = options.seconds if settled.wrote else 0.0
-        loaded = await wait_loaded(_places(planned.found, options), zones, GONE, seconds=seconds, progress=progress)
+        # Also if nothing was removed: an earlier run, or a person, may have done it a moment ago.
+        places = _places(planned.found, options)
+        loaded = await wait_loaded(places, zones, GONE, seconds=options.seconds, progress=progress)
         progress.end()
     only_rewrites = bool(traces) and all(trace.rewrites for trace in traces)
     last = settled.last

@@ -6,7 +6,6 @@ The law: what nodes do is played. The pod of a Job runs as a process with the Jo
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from tests.deploy.kubectl import LABEL, kubectl
 from tests.deploy.test_operate_rights import SLICE, ready_slice
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.operate_stage.programs import running
+from tests.kit.prepared_program import play
 from tests.kit.programs import program
 
 PEERS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
@@ -107,7 +107,7 @@ class PodsOfJobs:
         words = [*container["command"], *container["args"], "--kubeconfig", str(config)]
         words += ["--timeout", "0"] if container["command"] == ["dnsproxy"] and "doctor" not in words else []
         command = [sys.executable, "-m", *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"})
+        done = play(command, {**os.environ, "NO_COLOR": "1"})
         self.said += done.stdout + done.stderr
         return done.returncode == 0
 
@@ -117,7 +117,7 @@ def operate_has_run(server: ApiServer, folder: Path, accounted: str) -> None:
     server.request("PATCH", SLICE, ready_slice(), content_type="application/apply-patch+yaml")
     config = account(server, "switchback", accounted).write_kubeconfig(folder / "kubeconfig")
     command = [sys.executable, "-m", "dnsproxy", "install", "--kubeconfig", str(config), "--timeout", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = play(command)
     assert done.returncode == 0, done.stderr
     selector = (("app.kubernetes.io/name", "relay"),)
     for name, ours in (("relay-nginx", True), ("by-hand", False)):

@@ -25,6 +25,7 @@ from tests.deploy.control_plane import PodsOfJobs
 from tests.deploy.manifests import DEPLOY
 from tests.kit.apiserver import ApiServer
 from tests.kit.polling import poll_until
+from tests.kit.prepared_program import play
 from tests.kit.programs import program
 from tests.kit.watching import Watching
 
@@ -180,8 +181,7 @@ class Played:
     def _inside(self, words: Sequence[str]) -> str:
         config = account(self.server, "switchback", "operate").write_kubeconfig(self.shell.folder / "inside")
         command = [sys.executable, "-m", *words, "--kubeconfig", str(config), "--dns", self.dns]
-        surroundings = {**os.environ, "NO_COLOR": "1"}
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=surroundings)
+        done = play(command, {**os.environ, "NO_COLOR": "1"})
         said = "before the stanza is asked" in done.stdout
         assert (done.returncode, said) == (int(self.taken), self.taken), done.stdout + done.stderr
         return done.stdout

@@ -21,6 +21,7 @@ from tests.deploy.putting import put, take_away
 from tests.kit.apiserver import ApiServer, collection_path
 from tests.kit.manifest_cluster import manifests as objects_of
 from tests.kit.ports import free_port
+from tests.kit.prepared_program import play
 from tests.kit.programs import program
 from tests.kit.recorded_cluster import writable
 
@@ -141,7 +142,7 @@ def test_the_doctor_itself_gets_along_with_its_rights(doctor: Caller, tmp_path: 
     config, saved = doctor.write_kubeconfig(tmp_path / "kubeconfig"), tmp_path / "facts.json"
     command = [sys.executable, "-m", "dnsproxy", "doctor", f"--kubeconfig={config}", f"--save={saved}"]
     command += ["--no-probe", f"--public-dns=127.0.0.1:{free_port()}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = play(command)
     facts = parse_facts(saved.read_bytes())
     assert [str(one) for one in facts.refusals] == [], done.stdout
     assert [host.hostname for host in facts.hosts] == ["shop.example.org"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tests.deploy.manifests import DEPLOY, compose
 from tests.deploy.test_component_rights import shop
 from tests.kit.apiserver import ApiServer
 from tests.kit.ports import free_port
+from tests.kit.prepared_program import play
 
 __all__ = ["shop"]
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
@@ -68,7 +68,7 @@ def test_a_controllers_configmap_is_listed_as_unread_and_not_taken_for_absent(do
     config, saved = doctor.write_kubeconfig(tmp_path / "kubeconfig"), tmp_path / "facts.json"
     command = [sys.executable, "-m", "dnsproxy", "doctor", f"--kubeconfig={config}", f"--save={saved}"]
     command += ["--no-probe", f"--public-dns=127.0.0.1:{free_port()}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = play(command)
     facts = parse_facts(saved.read_bytes())
     assert [one.what for one in facts.refusals] == ["get configmaps ingress in namespace default"]
     assert "get configmaps ingress in namespace default" in done.stdout

@@ -28,6 +28,7 @@ from tests.deploy.putting import put, take_away
 from tests.kit.apiserver import ApiServer
 from tests.kit.log_lines import whole_lines
 from tests.kit.manifest_cluster import NAMES, discover, manifests
+from tests.kit.prepared_program import play
 from tests.kit.recorded_cluster import PATHS, recorded_cluster
 from tests.kit.watching import Watching, launched_watch
 
@@ -203,7 +204,7 @@ class Installed:
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command of ours until it ends, as operate's pod would."""
         environment = {**os.environ, **self.settings, "NO_COLOR": "1"}
-        return subprocess.run(self.command_line(*words), capture_output=True, text=True, check=False, env=environment)
+        return play(self.command_line(*words), environment)
 
     def config_maps(self) -> dict[str, Any]:
         """What a person sees of the ConfigMaps in kube-system."""

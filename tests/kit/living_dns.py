@@ -22,6 +22,7 @@ from tests.kit.accounts import create_account, write_kubeconfig
 from tests.kit.apiserver import ApiServer
 from tests.kit.coredns import CoreDns, running_coredns
 from tests.kit.manifest_cluster import Manifest
+from tests.kit.prepared_program import play
 from tests.kit.recorded_cluster import PATHS, writable
 
 _SYNC_SECONDS: Final = 0.1
@@ -81,13 +82,7 @@ class LivingCluster:
         self, command: str, *arguments: str, kubeconfig: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         """`dnsproxy COMMAND` as a person runs it."""
-        return subprocess.run(
-            self.command_line(command, *arguments, kubeconfig=kubeconfig),
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "NO_COLOR": "1"},
-        )
+        return play(self.command_line(command, *arguments, kubeconfig=kubeconfig), {**os.environ, "NO_COLOR": "1"})
 
     def command_line(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> list[str]:
         where = ["--kubeconfig", str(kubeconfig or self.server.kubeconfig)]

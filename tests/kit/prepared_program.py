@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -36,6 +37,7 @@ class PreparedProgram:
 
     def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
         self._process = process
+        self._one_at_a_time = threading.Lock()
         self._output = folder / "stdout", folder / "stderr"
 
     def run(self, *arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -43,11 +45,18 @@ class PreparedProgram:
         asked = [arguments, dict(environment), list(map(str, self._output))]
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
-        self._process.stdin.flush()
-        status = int(self._process.stdout.readline())
-        output, errors = (one.read_text(encoding="utf-8") for one in self._output)
+        with self._one_at_a_time:
+            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+            self._process.stdin.flush()
+            status = int(self._process.stdout.readline())
+            output, errors = (one.read_text(encoding="utf-8") for one in self._output)
         return subprocess.CompletedProcess(arguments, status, output, errors)
+
+
+def play(command: Sequence[str], environment: Mapping[str, str] = os.environ) -> subprocess.CompletedProcess[str]:
+    """Run `[sys.executable, "-m", PROGRAM, ...]` in the shared one."""
+    assert list(command[:2]) == [sys.executable, "-m"]
+    return shared(command[2]).run(*command[3:], environment=environment)
 
 
 @functools.cache

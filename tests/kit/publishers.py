@@ -5,8 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +16,8 @@ from dnsproxy.admin.publication import format_document
 from dnsproxy.publish.externaldns.manifests import Kind
 from tests.kit.accounts import create_account, role, write_kubeconfig
 from tests.kit.apiserver import TOKEN, ApiServer, running_apiserver
-from tests.kit.launched import ROOT
 from tests.kit.polling import poll_until
+from tests.kit.prepared_program import shared
 from tests.kit.programs import program
 from tests.kit.publications import publication
 
@@ -89,21 +87,13 @@ class Place:
 
     def publish(self, command: str, *arguments: str) -> tuple[int, str, str]:
         """Run a publisher until it exits: status, stdout and stderr."""
-        done = subprocess.run(
-            [sys.executable, "-m", "dnsproxy", command, *arguments],
-            env={
-                **os.environ,
-                "PYTHONPATH": str(ROOT),
-                "DNSPROXY_FROM_FILE": str(self.names),
-                "DNSPROXY_KUBECONFIG": str(self.kubeconfig),
-                "DNSPROXY_NAMESPACE": self.name,
-                "DNSPROXY_INSTANCE": "main",
-            },
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
+        settings = {
+            "DNSPROXY_FROM_FILE": str(self.names),
+            "DNSPROXY_KUBECONFIG": str(self.kubeconfig),
+            "DNSPROXY_NAMESPACE": self.name,
+            "DNSPROXY_INSTANCE": "main",
+        }
+        done = shared("dnsproxy").run(command, *arguments, environment={**os.environ, **settings})
         return done.returncode, done.stdout, done.stderr
 
     def objects(self, collection: str) -> list[Any]:

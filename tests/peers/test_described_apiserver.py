@@ -15,6 +15,7 @@ import trio
 from tests.kit import custom_resources as api
 from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
 from tests.kit.polling import pause
+from tests.kit.prepared_program import play
 from tests.kit.serve_inside import addresses_in, ask, get, never_missing, until_answered
 from tests.kit.serve_process import Serving, serving
 
@@ -78,7 +79,7 @@ async def until_ready(server: Serving, reason: str = "ready, ") -> None:
 async def explain(server: Serving, name: str) -> Any:
     """The output of `dnsproxy explain`."""
     command = [sys.executable, "-m", "dnsproxy", "explain", name, "--admin", server.admin, "--output", "json"]
-    done = await trio.run_process(command, capture_stdout=True, check=False)
+    done = await trio.to_thread.run_sync(play, command)
     return json.loads(done.stdout)
 
 

@@ -24,6 +24,7 @@ from dnsproxy.ip_mode.selection import ANNOTATION
 from tests.kit.accounts import create_account, write_kubeconfig
 from tests.kit.apiserver import ApiServer, running_apiserver, send
 from tests.kit.polling import poll_until
+from tests.kit.prepared_program import play
 from tests.kit.programs import program
 
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "kubectl"), pytest.mark.timeout(400)]
@@ -53,7 +54,7 @@ class Scene:
     def run(self, *arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
         command = self.command(*arguments, kubeconfig=kubeconfig)
         environment = {**os.environ, "NO_COLOR": "1"}
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        return play(command, environment)
 
     def document(self, *arguments: str, status: int = 0, kubeconfig: Path | None = None) -> Any:
         result = self.run(*arguments, "--output", "json", kubeconfig=kubeconfig)
@@ -314,7 +315,7 @@ def specs(objects: list[Any]) -> list[Any]:
 
 @contextmanager
 def denied(scene: Scene, condition: str) -> Iterator[None]:
-    """Another policy denies ipMode Proxy where a condition in CEL holds; from the moment at which it works."""
+    """Another policy denies ipMode Proxy where a condition in CEL holds; from when it works until it does not."""
     proxy = "object.status.?loadBalancer.?ingress.orValue([]).exists(one, one.?ipMode.orValue('') == 'Proxy')"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["services/status"]}
     policy = {
@@ -332,6 +333,7 @@ def denied(scene: Scene, condition: str) -> Iterator[None]:
     yield
     for plural in reversed(bodies):
         scene.server.request("DELETE", f"{GROUP}/v1/{plural}/no-proxy")
+    poll_until(lambda: scene.takes_proxy("denied"), "the other policy is gone", seconds=30)
 
 
 def test_a_service_that_does_not_exist_is_refused_by_apply_and_done_for_remove(scene: Scene) -> None:
@@ -403,20 +405,22 @@ def test_without_the_gate_apply_says_why_and_what_to_do_instead_and_remove_still
 @contextmanager
 def writing(server: ApiServer, *paths: str) -> Iterator[None]:
     """Another client writes these objects five times a second, meanwhile."""
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     def write() -> None:
         with server.connection() as connection:
             for count in itertools.count():
-                if ended.wait(0.2):
-                    return
                 for path in paths:
                     body = {"metadata": {"annotations": {"example.org/count": str(count)}}}
                     send(connection, "PATCH", path, body, content_type=MERGE)
+                begun.set()
+                if ended.wait(0.2):
+                    return
 
     thread = threading.Thread(target=write)
     thread.start()
     try:
+        assert begun.wait(30)
         yield
     finally:
         ended.set()

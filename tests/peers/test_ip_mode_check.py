@@ -15,6 +15,7 @@ import pytest
 
 from tests.kit.accounts import cluster_role, create_account, write_kubeconfig
 from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.prepared_program import play
 
 pytestmark = [pytest.mark.peer("kube-apiserver"), pytest.mark.peer("etcd")]
 
@@ -92,7 +93,7 @@ def run(api: ApiServer, *arguments: str, kubeconfig: Path | None = None, status:
 def ip_mode(api: ApiServer, *arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {name: text for name, text in os.environ.items() if name != "KUBERNETES_SERVICE_HOST"}
     command = [sys.executable, "-m", "dnsproxy", "ip-mode", "--kubeconfig", str(kubeconfig or api.kubeconfig)]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, env=environment)
+    return play([*command, *arguments], environment)
 
 
 def check(api: ApiServer, *arguments: str, kubeconfig: Path | None = None, status: int) -> Any:

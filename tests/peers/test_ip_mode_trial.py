@@ -26,6 +26,7 @@ from tests.kit.altered import altered
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.polling import poll_until
 from tests.kit.ports import free_ports
+from tests.kit.prepared_program import play
 from tests.peers.test_ip_mode_check import HCLOUD, MERGE, METALLB, create_kube_proxy, ip_mode, write_status
 
 pytestmark = [pytest.mark.peer("kube-apiserver"), pytest.mark.peer("etcd")]
@@ -112,7 +113,7 @@ def in_pod() -> dict[str, str]:
 
 
 def run(one: Balancer, *arguments: str, status: int) -> Any:
-    done = subprocess.run(command(one, *arguments), capture_output=True, text=True, check=False, env=in_pod())
+    done = play(command(one, *arguments), in_pod())
     assert done.returncode == status, done.stdout + done.stderr
     document = json.loads(done.stdout)
     assert document["status"] == status

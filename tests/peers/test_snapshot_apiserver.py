@@ -16,6 +16,7 @@ import trio
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.dns_server import wait_until
+from tests.kit.prepared_program import play
 from tests.kit.serve_inside import addresses_in, ask, get
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
@@ -29,7 +30,7 @@ class Server:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "dnsproxy", *arguments, "--admin", str(self.admin)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        return play(command)
 
 
 @contextmanager

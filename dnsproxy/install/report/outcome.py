@@ -183,7 +183,10 @@ def _undoer(found: Found, choice: Choice) -> str:
 def _why_still(wrote: bool) -> str:
     if wrote:
         return "a ConfigMap takes up to two minutes to be loaded, and without the plugin reload a restart of CoreDNS"
-    return "a configuration without Switchback's markers does; remove it where its owner added it"
+    return (
+        "by a configuration without them, which is to be removed where its owner added it, or by one that was removed "
+        "less than two minutes ago"
+    )
 
 
 def _pods_not_ready(server: Server | None) -> str:

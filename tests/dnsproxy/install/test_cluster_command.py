@@ -202,10 +202,23 @@ async def test_what_is_still_loaded_after_an_uninstall_is_status_1(tmp_path: Pat
     there = play(cluster(), plan(cluster()))
     async with faulty_upstream(dnsproxy) as server:
         done = await run("uninstall", there, server, tmp_path, "--timeout", "1")
-        unmarked = await run("uninstall", cluster(), server, tmp_path, "--timeout", "3600")
+        unmarked = await run("uninstall", cluster(), server, tmp_path, "--timeout", "1")
     assert (done.status, unmarked.status) == (1, 1)
     assert "removed, and the cluster's DNS still asks dnsproxy" in done.verdict
     assert "nothing has Switchback's markers, and the cluster's DNS still asks dnsproxy" in unmarked.verdict
+
+
+async def test_what_an_earlier_uninstall_removed_is_waited_for(tmp_path: Path) -> None:
+    """One that was killed, or that a person ended, before the cluster's DNS had loaded the change."""
+    async with faulty_upstream(dnsproxy) as server, trio.open_nursery() as nursery:
+
+        async def load() -> None:
+            await server.wait_asked(datagrams=8)
+            server.datagrams = other
+
+        nursery.start_soon(load)
+        done = await run("uninstall", cluster(), server, tmp_path, "--timeout", "3600")
+    assert (done.status, done.verdict) == (0, "not installed: there is nothing to remove")
 
 
 async def test_what_is_damaged_is_told_and_is_status_1(tmp_path: Path) -> None:
