@@ -96,7 +96,9 @@ def test_a_primary_is_the_bases_pod_with_a_name_of_its_own_and_its_address(tmp_p
         one["labels"].pop("app.kubernetes.io/part-of", None)
     for one in (pod, base["spec"]["template"]):
         # Another ConfigMap by its hash.
-        del one["spec"]["containers"][0]["envFrom"]
+        (read,) = one["spec"]["containers"][0].pop("envFrom")
+        (mounted,) = [volume.pop("configMap") for volume in one["spec"]["volumes"] if "configMap" in volume]
+        assert mounted == read["configMapRef"]
     assert str(primary).replace("dnsproxy-primary", "dnsproxy") == str(
         base | {"metadata": primary["metadata"]}
     ).replace("dnsproxy-primary", "dnsproxy")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -200,10 +201,14 @@ class Stage:
 
     def steering(self, *, at: str = ADMIN) -> Object:
         """What operate says; `at`: its admin port."""
-        command = [program("curl"), "-s", "--max-time", "30", f"http://{at}/steering"]
-        with self.network.entered():
-            done = subprocess.run(command, check=False, capture_output=True, text=True)
-        return dict(json.loads(done.stdout)) if done.stdout.startswith("{") else {"subjects": [], "routes": []}
+        host, _, port = at.rpartition(":")
+        # Asked hundreds of times in a test: a program for each would take a sixth of the test's processor time.
+        with self.network.entered(), closing(http.client.HTTPConnection(host, int(port), timeout=30)) as connection:
+            try:
+                connection.request("GET", "/steering")
+                return dict(json.loads(connection.getresponse().read()))
+            except (OSError, http.client.HTTPException, ValueError):
+                return {"subjects": [], "routes": []}
 
     def subject(self, name: str = "ingressclass/nginx", *, at: str = ADMIN) -> Object:
         """What operate says about one subject."""
