@@ -30,7 +30,7 @@ CLOCKS = frozenset({"autojump_clock", "mock_clock", "clock"})
 
 # Nothing is timed in a test: an example that was slow met a busy machine.
 hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=10)
 hypothesis.settings.load_profile("untimed")
 
 
