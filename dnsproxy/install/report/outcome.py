@@ -184,8 +184,8 @@ def _why_still(wrote: bool) -> str:
     if wrote:
         return "a ConfigMap takes up to two minutes to be loaded, and without the plugin reload a restart of CoreDNS"
     return (
-        "by a configuration without them, which is to be removed where its owner added it, or by one that was removed "
-        "less than two minutes ago"
+        "by a configuration without them, which its owner has to remove, or by one that was removed less than two "
+        "minutes ago"
     )
 
 
