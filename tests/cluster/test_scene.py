@@ -40,6 +40,8 @@ def test_everything_works_from_the_installation_to_the_removal(row: Combination,
 
 
 def failure(told: str) -> str:
-    """The text of a scene that fell, from the step's own words on: a log may be cut after its first lines."""
-    _, failed, state = told.rpartition("FAILED after")
-    return f"{failed}{state}"[:12000] if failed else told[-12000:]
+    """What the step said that fell, and the state after it: a log may be cut after its first lines."""
+    before, failed, state = told.rpartition("FAILED after")
+    # No observation has an empty line, so this is the step's heading.
+    step = before[before.rfind("\n\n") :]
+    return f"{step[-4000:]}{failed}{state}"[:12000] if failed else told[-12000:]
